@@ -1,0 +1,3 @@
+from weitblick.cli.main import main
+
+main()

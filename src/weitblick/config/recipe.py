@@ -1,0 +1,143 @@
+"""The recipe: everything a run is made of, as typed models. Field descriptions become the reference in the docs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", validate_default=True)
+
+
+class DropoutSection(Section):
+    embedding: float = Field(0.1, ge=0, lt=1, description="on embeddings plus positions")
+    attention: float = Field(0.1, ge=0, lt=1, description="on attention weights")
+    residual: float = Field(0.1, ge=0, lt=1, description="on the output of attention and feed-forward sub-layers")
+    output: float = Field(0.2, ge=0, lt=1, description="on the readout (RNNSearch only)")
+
+
+class ModelSection(Section):
+    architecture: Literal["transformer", "rnnsearch"] = Field("transformer", description="the sentence-level model")
+    dimension: int = Field(512, gt=0, description="width of states and embeddings")
+    feed_forward: int = Field(2048, gt=0, description="width inside feed-forward sub-layers")
+    encoder_layers: int = Field(4, gt=0, description="layers of the encoder")
+    decoder_layers: int = Field(4, gt=0, description="layers of the decoder")
+    heads: int = Field(8, gt=0, description="attention heads; divides the dimension")
+    norm: Literal["post", "pre"] = Field("post", description="layer norm after (the paper) or before each sub-layer")
+    activation: Literal["relu", "gelu"] = Field("relu", description="of feed-forward sub-layers")
+    attention_biases: bool = Field(False, description="biases in attention projections")
+    tied_embeddings: Literal["none", "output", "all"] = Field(
+        "output", description="output: target embedding = output projection; all: source too (joint vocabulary)"
+    )
+    dropout: DropoutSection = Field(default_factory=DropoutSection, description="dropout rates")
+
+    @model_validator(mode="after")
+    def _check(self) -> ModelSection:
+        if self.dimension % self.heads:
+            raise ValueError(f"dimension {self.dimension} is not a multiple of heads {self.heads}")
+        return self
+
+
+class ContextSection(Section):
+    kind: Literal["none", "sentence", "word", "hierarchical", "zhang", "han"] = Field(
+        "none", description="flat attention over sentences or words, hierarchical (H-Attention), or a baseline"
+    )
+    sentence_attention: Literal["sparse", "soft", "entmax15"] = Field(
+        "sparse", description="hierarchical: over sentences; flat sentence attention in the paper is soft"
+    )
+    word_attention: Literal["soft", "sparse", "entmax15"] = Field(
+        "soft", description="hierarchical: over the words of a sentence; flat word attention in the paper is soft"
+    )
+    integration: Literal["encoder", "decoder"] = Field(
+        "encoder", description="encoder: source context; decoder: source and target (bilingual) context"
+    )
+    direction: Literal["offline", "online"] = Field("offline", description="past and future context, or past only")
+    states: Literal["live", "frozen"] = Field(
+        "live", description="context states of the model itself, or constants of the stage-1 model (the paper)"
+    )
+    backpropagate: bool = Field(False, description="let gradients reach live context states")
+    heads: int | None = Field(None, gt=0, description="heads of the context layer; the model's if not given")
+    dropout: float = Field(0.1, ge=0, lt=1, description="inside the context layer")
+    sentences: int = Field(3, gt=0, description="zhang, han: how many previous sentences (the papers: 2 and 3)")
+    gate_start: float = Field(
+        0.0, description="start of a learned gate bias; 3 starts near pass-through; 0: no bias, as in the paper"
+    )
+    retrieval_start: bool = Field(
+        False, description="start query and key projections near the identity: like attends to like at once"
+    )
+    path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
+
+
+class TextSection(Section):
+    kind: Literal["moses", "sentencepiece"] = Field(
+        "moses", description="the paper's Moses tokenisation, truecasing and BPE, or SentencePiece"
+    )
+    source_language: str = Field("en", description="ISO 639-1 code")
+    target_language: str = Field("de", description="ISO 639-1 code")
+    merges: int = Field(30000, gt=0, description="BPE merges (moses) or pieces (sentencepiece), learned jointly")
+    joint_vocabulary: bool = Field(False, description="one vocabulary for both sides")
+    longest_sentence: int = Field(256, gt=0, description="longer sentences are not trained on, and split to translate")
+
+
+class DataSection(Section):
+    dir: str | None = Field(None, description="folder with {train,dev,test}.{source,target language}")
+    train: list[str] | None = Field(None, description="training corpus: SOURCE TARGET files or one file of both")
+    dev: list[str] | None = Field(None, description="development corpus")
+    test: list[str] | None = Field(None, description="test corpus (studies only)")
+    format: str | None = Field(None, description="format of the corpora; guessed from their names if not given")
+    mix: list[str] | None = Field(None, description="discourse-rich corpus mixed into stage 2: SOURCE TARGET")
+    mix_share: float = Field(0.0, ge=0, lt=1, description="share of stage-2 documents taken from the mixed-in corpus")
+
+
+class StageSection(Section):
+    updates: int = Field(100_000, ge=0, description="at most so many updates")
+    epochs: int = Field(35, ge=0, description="at most so many epochs")
+    batch_tokens: int = Field(1000, gt=0, description="target tokens a batch (of one process)")
+    accumulate: int = Field(1, gt=0, description="batches per update")
+    learning_rate: float = Field(1e-4, gt=0, description="peak rate")
+    schedule: Literal["constant", "inverse_sqrt", "linear"] = Field("constant", description="after warm-up")
+    warmup: int = Field(0, ge=0, description="updates of linear warm-up")
+    betas: tuple[float, float] = Field((0.9, 0.999), description="Adam's")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
+    clip: float = Field(5.0, gt=0, description="gradient norm")
+    label_smoothing: float = Field(0.1, ge=0, lt=1, description="share spread over the vocabulary")
+    dropout: float | None = Field(None, ge=0, lt=1, description="set all of the model's dropouts in this stage")
+    validate_every: int = Field(1000, gt=0, description="updates between validations")
+    save_every: int = Field(1000, gt=0, description="updates between saves of the resumable state")
+    patience: int = Field(10, gt=0, description="validations without a better dev perplexity before stopping")
+    bleu_sentences: int = Field(0, ge=0, description="dev sentences translated for BLEU at validation; 0: none")
+    average: int = Field(1, gt=0, description="average the best so many checkpoints at the end")
+    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="mixed precision on GPUs")
+
+
+class ContextStageSection(StageSection):
+    batch_documents: int | None = Field(None, gt=0, description="documents a batch; the token budget alone if not given")
+    sentence_rate: float = Field(1.0, ge=0, description="rate of the sentence model's parameters, times learning_rate")
+    hold_sentence_model: int = Field(0, ge=0, description="updates for which the sentence model is held fixed")
+    context_dropout: float = Field(0.1, ge=0, lt=1, description="share of sentences trained without context")
+    source_word_dropout: float = Field(
+        0.0, ge=0, lt=1, description="share of words hidden in the current source sentence, its context left whole"
+    )
+    context_floor: float = Field(0.0, ge=0, lt=1, description="least share of the context in the gate at the start")
+    context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
+    target_context: Literal["reference", "translation"] = Field(
+        "reference", description="target context in training: references or the stage-1 model's translations"
+    )
+
+
+class Recipe(Section):
+    base: str | None = Field(None, description="another recipe that this one changes")
+    output: str = Field("runs/run", description="the run's folder")
+    seed: int = Field(1, description="of everything random")
+    threads: int | None = Field(None, gt=0, description="threads of PyTorch on the CPU; all cores if not given")
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:1, ...")
+    stage: Literal["both", "sentence", "context"] = Field("both", description="which stages to run")
+    stage1: str | None = Field(None, description="model folder of another run to take as stage 1")
+    data: DataSection = Field(default_factory=DataSection, description="corpora")
+    text: TextSection = Field(default_factory=TextSection, description="text pipeline")
+    model: ModelSection = Field(default_factory=ModelSection, description="sentence-level model")
+    context: ContextSection = Field(default_factory=ContextSection, description="document-level context")
+    sentence_stage: StageSection = Field(default_factory=StageSection, description="stage 1")
+    context_stage: ContextStageSection = Field(default_factory=ContextStageSection, description="stage 2")

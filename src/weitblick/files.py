@@ -1,0 +1,183 @@
+"""Reading and writing files so that nothing is ever half-written and every mistake is named.
+
+Text is UTF-8 with or without a byte-order mark, with LF or CRLF, plain, gzip or xz by its name; `-` is standard input
+or output. Output goes to a temporary file beside its destination and is renamed when complete.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from weitblick.errors import UserError
+
+STANDARD = "-"
+
+
+def _open_bytes(path: str | Path) -> IO[bytes]:
+    if str(path) == STANDARD:
+        return sys.stdin.buffer
+    path = Path(path)
+    if path.is_dir():
+        raise UserError("is a directory, not a file", where=path, remedy="name a file")
+    try:
+        if path.suffix == ".gz":
+            return gzip.open(path, "rb")
+        if path.suffix == ".xz":
+            return lzma.open(path, "rb")
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise UserError("no such file", where=path, remedy="check the path") from None
+    except OSError as error:
+        raise UserError(f"cannot be read ({error.strerror or error})", where=path) from None
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a text file without their line ends, streamed."""
+    stream = _open_bytes(path)
+    number = 0
+    try:
+        for number, raw in enumerate(stream, 1):
+            if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
+                raw = raw[3:]
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                value = raw[error.start : error.start + 1].hex()
+                raise UserError(
+                    f"byte {error.start + 1} (0x{value}) is not UTF-8",
+                    where=path,
+                    line=number,
+                    remedy="convert the file to UTF-8 (iconv -f latin1 -t utf-8)",
+                ) from None
+            if "\0" in line:
+                raise UserError(
+                    f"NUL character at column {line.index(chr(0)) + 1}",
+                    where=path,
+                    line=number,
+                    remedy="remove it (tr -d '\\000')",
+                )
+            yield line.removesuffix("\n").removesuffix("\r")
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise UserError(
+            f"compressed data is damaged or cut short ({error})",
+            where=path,
+            line=number + 1,
+            remedy="fetch or compress the file again",
+        ) from None
+    except IsADirectoryError:
+        raise UserError("is a directory, not a file", where=path, remedy="name a file") from None
+    finally:
+        if stream is not sys.stdin.buffer:
+            stream.close()
+
+
+def _explain_write(path: str | Path, error: OSError) -> UserError:
+    remedy = "free some space" if error.errno == 28 else "choose another place or change its permissions"
+    return UserError(f"cannot be written ({error.strerror or error})", where=path, remedy=remedy)
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it fails."""
+    path = Path(path)
+    if path.is_dir():
+        raise UserError("is a directory, not a file", where=path, remedy="name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+        os.close(handle)
+    except OSError as error:
+        raise _explain_write(path, error) from None
+    temporary = Path(name)
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _explain_write(path, error) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def text_writer(path: str | Path) -> Iterator[IO[str]]:
+    """An open text file that appears at `path` only when the block succeeds; `-` writes to standard output."""
+    if str(path) == STANDARD:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with atomic_path(path) as temporary:
+        opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+        with opener(temporary, "wt", encoding="utf-8", newline="\n") as stream:
+            yield stream
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """A temporary folder that replaces `path` when the block succeeds. A crash leaves either the old or the new."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.new."))
+    except OSError as error:
+        raise _explain_write(path, error) from None
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        if path.exists():
+            retired = path.with_name(f".{path.name}.old.{os.getpid()}")
+            os.replace(path, retired)
+            os.replace(temporary, path)
+            shutil.rmtree(retired)
+        else:
+            os.replace(temporary, path)
+    except OSError as error:
+        raise _explain_write(path, error) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    with text_writer(path) as stream:
+        json.dump(value, stream, ensure_ascii=False, indent=2)
+        stream.write("\n")
+
+
+def read_json(path: str | Path) -> Any:
+    text = "\n".join(read_lines(path))
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"not JSON ({error.msg})", where=path, line=error.lineno, remedy="mend the file") from None
+
+
+def check_format_version(value: Any, supported: int, path: str | Path) -> None:
+    """Every file format of ours carries `format_version`; a file from another version is refused, by name."""
+    version = value.get("format_version") if isinstance(value, dict) else None
+    if version != supported:
+        raise UserError(
+            f"format_version is {version!r}, this version of weitblick reads {supported}",
+            where=path,
+            remedy="make the file again with this version, or install the version that wrote it",
+        )
+
+
+def sha256(path: str | Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
