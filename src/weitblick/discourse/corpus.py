@@ -1,0 +1,128 @@
+"""What the generator makes: three corpora and a contrastive suite taken from the last of them; and their files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from weitblick.documents.document import Document
+from weitblick.errors import UserError
+from weitblick.files import text_writer
+
+FORMAT_VERSION = 1
+SPLITS = ("train", "dev", "test")
+FURTHEST = 4  # distances from here on are one group: >3
+
+Direction = Literal["past", "future"]
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastItem:
+    """A document, one of its sentences, and wrong variants of that sentence's translation.
+
+    `distance` counts the sentences from the tested one to the one that decides it, backwards if `direction` is past,
+    forwards if it is future. `pronoun` is the tested word of the reference in its plainest form. An item has an
+    `unseen_antecedent` if training shows its antecedent with its article but never as an antecedent.
+    """
+
+    id: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    sentence: int
+    reference: str
+    contrastive: tuple[str, ...]
+    distance: int
+    phenomenon: str
+    direction: Direction
+    pronoun: str
+    unseen_antecedent: bool = False
+
+    @property
+    def distance_group(self) -> str:
+        return str(self.distance) if self.distance < FURTHEST else f">{FURTHEST - 1}"
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing among the reference and its variants."""
+        return 1 / (1 + len(self.contrastive))
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    preset: str
+    seed: int
+    train: list[Document]
+    dev: list[Document]
+    test: list[Document]
+    contrast: list[ContrastItem]
+
+    def split(self, name: str) -> list[Document]:
+        return {"train": self.train, "dev": self.dev, "test": self.test}[name]
+
+
+def describe(corpus: Corpus) -> dict[str, Any]:
+    """Sizes, and for each phenomenon its chance level and how many items it has of which kind."""
+    phenomena: dict[str, Any] = {}
+    for name in sorted({item.phenomenon for item in corpus.contrast}):
+        items = [item for item in corpus.contrast if item.phenomenon == name]
+        phenomena[name] = {
+            "items": len(items),
+            "chance": round(sum(item.chance for item in items) / len(items), 4),
+            "by_direction": _counts(item.direction for item in items),
+            "by_distance": _counts(item.distance_group for item in items),
+            "by_pronoun": _counts(item.pronoun for item in items),
+            "unseen_antecedent": sum(item.unseen_antecedent for item in items),
+        }
+    return {
+        "format_version": FORMAT_VERSION,
+        "preset": corpus.preset,
+        "seed": corpus.seed,
+        "documents": {name: len(corpus.split(name)) for name in SPLITS},
+        "sentences": {name: sum(len(document.sentences) for document in corpus.split(name)) for name in SPLITS},
+        "items": len(corpus.contrast),
+        "phenomena": phenomena,
+    }
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
+    """Write DIR/{train,dev,test}.{en,de}, DIR/contrast.jsonl and DIR/discourse.json; returns what the last one says.
+
+    All files are complete before the first takes its place, and other files of the folder are left alone.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise UserError("is a file, not a directory", where=folder, remedy="name a new or an existing directory")
+    description = describe(corpus)
+    with ExitStack() as stack:
+
+        def writer(name: str) -> IO[str]:
+            return stack.enter_context(text_writer(folder / name))
+
+        streams = {name: writer(name) for split in SPLITS for name in (f"{split}.en", f"{split}.de")}
+        for split in SPLITS:
+            _write_split(corpus.split(split), streams[f"{split}.en"], streams[f"{split}.de"])
+        streams["contrast.jsonl"] = writer("contrast.jsonl")
+        for item in corpus.contrast:
+            line = {"format_version": FORMAT_VERSION, **asdict(item)}
+            streams["contrast.jsonl"].write(json.dumps(line, ensure_ascii=False) + "\n")
+        streams["discourse.json"] = writer("discourse.json")
+        streams["discourse.json"].write(json.dumps(description, ensure_ascii=False, indent=2) + "\n")
+        for stream in streams.values():
+            stream.flush()  # a full disk shows here, before any file has taken its place
+    return description
+
+
+def _write_split(documents: list[Document], source: IO[str], target: IO[str]) -> None:
+    for number, document in enumerate(documents):
+        boundary = "\n" if number else ""
+        source.write(boundary + "".join(f"{sentence.source}\n" for sentence in document.sentences))
+        target.write(boundary + "".join(f"{sentence.target}\n" for sentence in document.sentences))
