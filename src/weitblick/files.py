@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import os
@@ -15,10 +16,10 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from weitblick.errors import UserError
 
@@ -33,7 +34,7 @@ def _open_bytes(path: str | Path) -> IO[bytes]:
         raise UserError("is a directory, not a file", where=path, remedy="name a file")
     try:
         if path.suffix == ".gz":
-            return gzip.open(path, "rb")
+            return cast(IO[bytes], gzip.open(path, "rb"))
         if path.suffix == ".xz":
             return lzma.open(path, "rb")
         return open(path, "rb")
@@ -76,8 +77,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
             line=number + 1,
             remedy="fetch or compress the file again",
         ) from None
-    except IsADirectoryError:
-        raise UserError("is a directory, not a file", where=path, remedy="name a file") from None
+    except OSError as error:
+        raise UserError(f"cannot be read ({error.strerror or error})", where=path, line=number + 1) from None
     finally:
         if stream is not sys.stdin.buffer:
             stream.close()
@@ -118,14 +119,61 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def text_writer(path: str | Path) -> Iterator[IO[str]]:
     """An open text file that appears at `path` only when the block succeeds; `-` writes to standard output."""
+    with text_writers([path]) as (stream,):
+        yield stream
+
+
+@contextmanager
+def text_writers(paths: Sequence[str | Path]) -> Iterator[list[IO[str]]]:
+    """Several open text files that appear together: all are complete on disk before the first takes its place."""
+    names = [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise UserError("is named twice as an output", where=max(names, key=names.count), remedy="name different files")
+    with ExitStack() as renames:
+        temporaries = [_temporary(renames, path) for path in paths]
+        with ExitStack() as streams:
+            opened = [
+                streams.enter_context(_text_stream(path, temporary))
+                for path, temporary in zip(paths, temporaries, strict=True)
+            ]
+            yield opened
+
+
+def _temporary(renames: ExitStack, path: str | Path) -> Path | None:
+    """Where to write before `path` is replaced; None for what must be written in place: `-`, devices and pipes."""
+    in_place = str(path) == STANDARD or (Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir())
+    return None if in_place else renames.enter_context(atomic_path(path))
+
+
+@contextmanager
+def _text_stream(path: str | Path, temporary: Path | None) -> Iterator[IO[str]]:
     if str(path) == STANDARD:
+        with _standard_output() as stream:
+            yield stream
+        return
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+    try:
+        with opener(temporary or path, "wt", encoding="utf-8", newline="\n") as stream:
+            yield stream
+            stream.flush()
+    except OSError as error:
+        raise _explain_write(path, error) from None
+
+
+@contextmanager
+def _standard_output() -> Iterator[IO[str]]:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # whatever the locale says
+    try:
         yield sys.stdout
         sys.stdout.flush()
-        return
-    with atomic_path(path) as temporary:
-        opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
-        with opener(temporary, "wt", encoding="utf-8", newline="\n") as stream:
-            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # The interpreter flushes once more when it exits; what could not be written must not fail a second time.
+        with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise _explain_write("standard output", error) from None
 
 
 @contextmanager
