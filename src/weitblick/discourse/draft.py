@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from weitblick.discourse.corpus import FURTHEST, ContrastItem
-from weitblick.discourse.german import sentence
+from weitblick.discourse.german import Predicate, sentence
 from weitblick.documents.document import Document, Sentence
 
 T = TypeVar("T")
@@ -31,6 +31,13 @@ class Line:
 def line(source: str, target: str) -> Line:
     """A pair of declarative sentences from their words. The slot is capitalised only once it is filled."""
     return Line(sentence(source), " ".join(target.split()) + ".")
+
+
+def main_clause(subject: tuple[str, str], said: Predicate, opening: tuple[str, str] | None = None) -> Line:
+    """A main clause from pairs of English and German. After an opening German puts the verb before the subject."""
+    if opening is None:
+        return line(f"{subject[0]} {said.english}", f"{subject[1]} {said.verb} {said.rest}")
+    return line(f"{opening[0]} {subject[0]} {said.english}", f"{opening[1]} {said.verb} {subject[1]} {said.rest}")
 
 
 @dataclass(frozen=True, slots=True)

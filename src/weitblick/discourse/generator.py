@@ -8,6 +8,7 @@ from typing import Protocol
 
 from weitblick.discourse.corpus import ContrastItem, Corpus
 from weitblick.discourse.draft import Draft, realise
+from weitblick.discourse.rich import RichPreset
 from weitblick.discourse.small import SmallPreset
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
@@ -24,7 +25,8 @@ class Preset(Protocol):
     def draft(self) -> Draft: ...
 
 
-PRESETS: dict[str, type[Preset]] = {"small": SmallPreset}
+OPEN_ANSWERS = {"ambiguous-noun"}
+PRESETS: dict[str, type[Preset]] = {"small": SmallPreset, "rich": RichPreset}
 
 
 def generate(preset: str, documents: int, seed: int) -> Corpus:
@@ -64,11 +66,15 @@ def _split(
 
 
 def balance(items: list[ContrastItem], rng: random.Random) -> list[ContrastItem]:
-    """Equally many items for every distance and answer within each phenomenon, direction and kind of antecedent."""
+    """Equally many items for every distance and answer within each phenomenon, direction and kind of antecedent.
+
+    Answers that are words of an open class are too many for that; each comes as often as its rival by its making.
+    """
     cells: dict[tuple[str, str, bool], dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, item in enumerate(items):
         group = (item.phenomenon, item.direction, item.unseen_antecedent)
-        cells[group][item.distance_group, item.pronoun].append(index)
+        answer = "" if item.phenomenon in OPEN_ANSWERS else item.pronoun
+        cells[group][item.distance_group, answer].append(index)
     kept: list[int] = []
     for alternatives in cells.values():
         fewest = min(len(indices) for indices in alternatives.values())

@@ -64,6 +64,11 @@ def predicate(english: str, verb: str, rest: str, final: str | None = None) -> P
     return Predicate(english, verb, rest, final if final is not None else f"{rest} {verb}".strip())
 
 
+def with_words(said: Predicate, **words: str) -> Predicate:
+    """Fill the named places of a predicate, alike in both languages."""
+    return Predicate(*(part.format(**words) for part in (said.english, said.verb, said.rest, said.final)))
+
+
 def english_a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 

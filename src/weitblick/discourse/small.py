@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from weitblick.discourse.draft import SLOT, Deck, Draft, Line, Unit, further, lay_out, line
-from weitblick.discourse.german import GENDERS, PRONOUN, Gender, Noun, Predicate, english_a, predicate
+from weitblick.discourse.draft import SLOT, Deck, Draft, Line, Unit, further, lay_out, line, main_clause
+from weitblick.discourse.german import GENDERS, PRONOUN, Gender, Noun, Predicate, english_a, predicate, with_words
 
 PHENOMENON = "pronoun-nominative"
 
@@ -160,21 +160,17 @@ class SmallPreset:
     def _introduce(self, noun: Noun) -> Line:
         english, german = self._thing(noun)
         verb = self.rng.choice(INTRODUCTIONS)
-        return self._said_of(self.rng.choice(NAMES), predicate(f"{verb[0]} {english}", verb[1], german))
+        name = self.rng.choice(NAMES)
+        return main_clause((name, name), predicate(f"{verb[0]} {english}", verb[1], german), self._opening())
 
-    def _said_of(self, name: str, said: Predicate, rate: float = 0.25) -> Line:
-        """A main clause about a person or, with the slot for a name, about `it`; sometimes an adverb opens it."""
-        subject = "it" if name == SLOT else name
-        if self.rng.random() < rate:
-            english, german = self.rng.choice(ADVERBS)
-            return line(f"{english} {subject} {said.english}", f"{german} {said.verb} {name} {said.rest}")
-        return line(f"{subject} {said.english}", f"{name} {said.verb} {said.rest}")
+    def _opening(self) -> tuple[str, str] | None:
+        return self.rng.choice(ADVERBS) if self.rng.random() < 0.25 else None
 
     def _take_up(self, said: Predicate) -> Line:
         if self.rng.random() < 0.25:
             name, (english, german) = self.rng.choice(NAMES), self.rng.choice(FACTIVES)
             return line(f"{name} {english} that it {said.english}", f"{name} {german}, dass {SLOT} {said.final}")
-        return self._said_of(SLOT, said)
+        return main_clause(("it", SLOT), said, self._opening())
 
     def _same(self, noun: Noun, said: Predicate) -> Line:
         """Antecedent and pronoun in one sentence."""
@@ -186,5 +182,4 @@ class SmallPreset:
     def _filler(self) -> Line:
         name, other = self.rng.sample(NAMES, 2)
         said = self.rng.choice(FILLERS)
-        rest = said.rest.replace("{other}", other)
-        return self._said_of(name, predicate(said.english.replace("{other}", other), said.verb, rest))
+        return main_clause((name, name), with_words(said, other=other), self._opening())
