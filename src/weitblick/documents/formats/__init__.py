@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from weitblick.documents.document import Document
+from weitblick.documents.formats.evaluation_sets import read_sets, read_ted_tags, read_wmt_xml
 from weitblick.documents.formats.jsonl import read_jsonl, write_jsonl
 from weitblick.documents.formats.lines import (
     read_d_lines,
@@ -20,6 +21,7 @@ from weitblick.documents.formats.lines import (
     write_plain_lines,
     write_text,
 )
+from weitblick.documents.formats.opus import read_opus
 from weitblick.documents.formats.prose import read_prose, write_prose
 from weitblick.documents.formats.reading import Inputs, LineSource, Located
 from weitblick.documents.formats.table import read_ids, read_news_commentary, read_tsv, write_tsv
@@ -94,6 +96,11 @@ FORMATS: dict[str, Format] = {
         Format(
             "news-commentary", "columns: source, target; empty lines between documents", "FILE", 1, read_news_commentary
         ),
+        Format("ted-xml", "IWSLT/WIT3 development and test sets", "SOURCE [TARGET]", 2, read_sets),
+        Format("ted-tags", "IWSLT/WIT3 train.tags files", "SOURCE [TARGET]", 2, read_ted_tags),
+        Format("wmt-sgm", "WMT sets up to 2020", "SOURCE [TARGET]", 2, read_sets),
+        Format("wmt-xml", "WMT sets since 2021", "FILE", 1, read_wmt_xml),
+        Format("opus", "Europarl in OPUS: xces links and XML files", "LINKS [FOLDER]", 2, read_opus),
     )
 }
 
@@ -142,6 +149,10 @@ class Corpus:
             yield located
         if empty:
             raise UserError("holds no document", where=self.paths[0], remedy="name a file with at least one sentence")
+
+    def lines_read(self) -> list[int]:
+        """How many lines of each file have been read so far."""
+        return [source.count for source in self._inputs.sources]
 
     def __iter__(self) -> Iterator[Document]:
         return (located.document for located in self.located())
@@ -219,13 +230,17 @@ ENDINGS = {
     ".docids": "docids",
     ".starts": "starts",
     ".doc": "starts",
-    ".prose": "prose",
-    ".md": "prose",
+    ".sgm": "wmt-sgm",
+    ".sgml": "wmt-sgm",
 }
+ROOTS = {"<mteval": "ted-xml", "<dataset": "wmt-xml", "<cesAlign": "opus", "<srcset": "wmt-sgm", "<refset": "wmt-sgm"}
 
 
 def _guess(paths: Sequence[str | Path], first_line: Callable[[], str]) -> str:
+    first_name = Path(paths[0]).name
     name = Path(paths[-1]).name.removesuffix(".gz").removesuffix(".xz")
+    if first_name.startswith("train.tags."):
+        return "ted-tags"
     ending = Path(name).suffix
     if ending in ENDINGS:
         return ENDINGS[ending]
@@ -234,6 +249,8 @@ def _guess(paths: Sequence[str | Path], first_line: Callable[[], str]) -> str:
         return "d-lines"
     if first.startswith("{") and '"format_version"' in first:
         return "jsonl"
+    if first.startswith(("<?xml", "<!DOCTYPE", *ROOTS)):
+        return next((format for root, format in ROOTS.items() if root in first), "ted-xml")
     if len(paths) == 1 and first.count(" ||| ") in (1, 2) and first.split(" ||| ")[0].isdecimal():
         return "ids"
     return "text"

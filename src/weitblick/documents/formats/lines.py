@@ -58,13 +58,15 @@ def read_d_lines(inputs: Inputs) -> Iterator[Located]:
     openings, next_openings = 0, 0
     for line, source, target in pairs_of_lines(inputs):
         opens = source.strip() == OPENING
-        if target is not None and opens != (target.strip() == OPENING):
-            if not inputs.lenient:
-                raise boundary_mismatch(inputs, line, f"{OPENING} (a document boundary)", opens)
-            opens = True
-        if opens:
+        torn = target is not None and opens != (target.strip() == OPENING)
+        if torn and not inputs.lenient:
+            raise boundary_mismatch(inputs, line, f"{OPENING} (a document boundary)", opens)
+        if opens or torn:
             next_openings += 1
+        if opens and not torn:
             continue
+        if torn:
+            source, target = ("", target) if opens else (source, "")
         if next_openings and builder.sentences:
             yield builder.finish(metadata={OPENINGS: None if openings == 1 else openings})
         if next_openings:

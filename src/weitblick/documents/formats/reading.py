@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from weitblick.errors import UserError
 from weitblick.files import read_lines
 
 MOST_LINES_PEEKED = 1000
+PROLOGUE = ("<?xml", "<!DOCTYPE", "<!--")
+ROOT = re.compile(r"<\w+")
 
 
 class Located(NamedTuple):
@@ -33,15 +36,17 @@ class LineSource:
         self._peeked: deque[str] = deque()
 
     def peek(self) -> str:
-        """The first line that is not blank, or an empty string."""
-        for line in self._peeked:
-            if line.strip():
-                return line
-        for line in self._lines:
+        """The first line that is not blank, or an empty string; of XML all up to the tag of its root element."""
+        text = "\n".join(self._peeked)
+        while not text.strip() or (text.lstrip().startswith(PROLOGUE) and not ROOT.search(text)):
+            line = next(self._lines, None)
+            if line is None:
+                break
             self._peeked.append(line)
-            if line.strip() or len(self._peeked) == MOST_LINES_PEEKED:
-                return line
-        return ""
+            text += line + "\n"
+            if len(self._peeked) == MOST_LINES_PEEKED:
+                break
+        return text.strip()
 
     def __iter__(self) -> Iterator[str]:
         return self

@@ -31,7 +31,7 @@ def read_tsv(inputs: Inputs) -> Iterator[Located]:
     columns = header.split("\t")
     if columns in HEADERS:
         for line in source:
-            if line == header:
+            if line.strip() == header:
                 break
         yield from group_by_document(source.path, _rows(source, "\t", len(columns)), {HEADER: header})
     else:
