@@ -28,8 +28,9 @@ def discourse(
 
     Example: weitblick data discourse corpora/small --preset small --documents 3000 --seed 1
     """
-    from weitblick.discourse import generate, write_corpus
+    from weitblick.discourse import check_folder, generate, write_corpus
 
+    check_folder(folder)  # before the work, not after it
     description = write_corpus(generate(preset, documents, seed), folder)
     if as_json:
         typer.echo(json.dumps(description, ensure_ascii=False))

@@ -93,14 +93,19 @@ def _counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
+def check_folder(folder: str | Path) -> Path:
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise UserError("is a file, not a directory", where=folder, remedy="name a new or an existing directory")
+    return folder
+
+
 def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
     """Write DIR/{train,dev,test}.{en,de}, DIR/contrast.jsonl and DIR/discourse.json; returns what the last one says.
 
     All files are complete before the first takes its place, and other files of the folder are left alone.
     """
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise UserError("is a file, not a directory", where=folder, remedy="name a new or an existing directory")
+    folder = check_folder(folder)
     description = describe(corpus)
     with ExitStack() as stack:
 

@@ -273,6 +273,6 @@ KINDS: dict[str, Kind] = {
             ("sealed {} tightly", "verschloss", "{} fest"),
             ("unpacked {} slowly", "packte", "{} langsam aus"),
         ],
-        parts={"m": "contents Inhalt", "f": "opening Öffnung", "n": "capacity Fassungsvermögen"},
+        parts={"m": "lid Deckel", "f": "opening Öffnung", "n": "capacity Fassungsvermögen"},
     ),
 }
