@@ -113,7 +113,9 @@ class StageSection(Section):
 
 
 class ContextStageSection(StageSection):
-    batch_documents: int | None = Field(None, gt=0, description="documents a batch; the token budget alone if not given")
+    batch_documents: int | None = Field(
+        None, gt=0, description="documents a batch; the token budget alone if not given"
+    )
     sentence_rate: float = Field(1.0, ge=0, description="rate of the sentence model's parameters, times learning_rate")
     hold_sentence_model: int = Field(0, ge=0, description="updates for which the sentence model is held fixed")
     context_dropout: float = Field(0.1, ge=0, lt=1, description="share of sentences trained without context")

@@ -102,6 +102,83 @@ class Layout:
         """[S, W, ...] -> [T, ...]; what stands at padding is dropped."""
         return _Gather.apply(padded.flatten(0, 1), self.padded_index)
 
+    @cached_property
+    def grid(self) -> Grid:
+        """The sentences in groups of similar length, each padded on its own: what attention computes on."""
+        return Grid(self, _length_groups(self.host_lengths))
+
+    @cached_property
+    def host_lengths(self) -> list[int]:
+        return self.lengths.tolist()
+
+
+MOST_GROUPS = 4
+ENOUGH_REAL = 0.85  # one padded grid will do when so much of it is real tokens
+
+
+def _length_groups(lengths: list[int]) -> list[list[int]]:
+    """Sentence indexes in at most MOST_GROUPS groups of similar length and about equally many tokens."""
+    if not lengths or sum(lengths) >= ENOUGH_REAL * len(lengths) * max(lengths):
+        return [list(range(len(lengths)))]
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    share = sum(lengths) / MOST_GROUPS
+    groups: list[list[int]] = [[]]
+    filled = 0
+    for index in order:
+        if groups[-1] and filled >= share * len(groups):
+            groups.append([])
+        groups[-1].append(index)
+        filled += lengths[index]
+    return groups
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sentences padded together: S of them, W long, from `start` of the grid's rows."""
+
+    start: int
+    sentences: int
+    width: int
+    lengths: Tensor
+
+    def key_bias(self, dtype: torch.dtype) -> Tensor | None:
+        """[S, 1, 1, W], -inf at padding, to add to attention scores; None where nothing is padded."""
+        mask = torch.arange(self.width, device=self.lengths.device) < self.lengths[:, None]
+        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -torch.inf)[:, None, None]
+
+
+class Grid:
+    """Padded grids of groups of sentences, one behind the other in one buffer of rows."""
+
+    def __init__(self, layout: Layout, groups: list[list[int]]) -> None:
+        self.members = groups
+        self.tokens = layout.tokens
+        device, lengths = layout.lengths.device, layout.host_lengths
+        first_row = [0] * len(lengths)
+        self.groups: list[Group] = []
+        self.rows = 0
+        for members in groups:
+            width = max((lengths[i] for i in members), default=0)
+            for rank, i in enumerate(members):
+                first_row[i] = self.rows + rank * width
+            chosen = torch.tensor([lengths[i] for i in members], device=device)
+            self.groups.append(Group(self.rows, len(members), width, chosen))
+            self.rows += len(members) * width
+        self.index = torch.tensor(first_row, device=device)[layout.sentence] + layout.offset  # [T] -> row
+
+    def pad(self, packed: Tensor) -> list[Tensor]:
+        """[T, d] -> [S, W, d] for each group"""
+        rows = _Scatter.apply(packed, self.index, self.rows)
+        return [
+            rows[g.start : g.start + g.sentences * g.width].view(g.sentences, g.width, *packed.shape[1:])
+            for g in self.groups
+        ]
+
+    def pack(self, padded: list[Tensor]) -> Tensor:
+        """The inverse of `pad`."""
+        parts = [part.flatten(0, 1) for part in padded]
+        return _Gather.apply(parts[0] if len(parts) == 1 else torch.cat(parts), self.index)
+
 
 class _Scatter(torch.autograd.Function):
     """Copies rows to distinct places: both directions are plain copies, where autograd's own would accumulate."""

@@ -1,0 +1,145 @@
+"""A prepared corpus on disk: documents -> sentences -> ids, memory-mapped, never loaded whole.
+
+A folder of plain `.npy` arrays (any NumPy opens them) and a `store.json`:
+    documents.npy       [documents + 1] first sentence of each document
+    {side}.offsets.npy  [sentences + 1] first id of each sentence
+    {side}.ids.npy      [ids] uint16 or int32
+    document_ids.txt    the documents' own ids, a line each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from weitblick.documents.document import Document
+from weitblick.errors import UserError
+from weitblick.files import atomic_folder, check_format_version, read_json, write_json
+from weitblick.text.pipeline import TextPipeline
+
+FORMAT_VERSION = 1
+SIDES = ("source", "target")
+CHUNK_DOCUMENTS = 2000  # encoded and written at a time
+
+
+class CorpusStore:
+    """A prepared corpus, opened in milliseconds whatever its size."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.facts = read_json(self.folder / "store.json")
+        check_format_version(self.facts, FORMAT_VERSION, self.folder / "store.json")
+        self.documents = self._open("documents")
+        self.offsets = {side: self._open(f"{side}.offsets") for side in SIDES}
+        self.ids = {side: self._open(f"{side}.ids") for side in SIDES}
+
+    def _open(self, name: str) -> np.ndarray:
+        path = self.folder / f"{name}.npy"
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"cannot be opened ({error})", where=path, remedy="delete the folder: it will be made again"
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self.documents) - 1
+
+    @property
+    def sentences(self) -> int:
+        return len(self.offsets["source"]) - 1
+
+    def sentence(self, side: str, index: int) -> np.ndarray:
+        offsets = self.offsets[side]
+        return self.ids[side][offsets[index] : offsets[index + 1]]
+
+    def document(self, index: int) -> range:
+        """The sentence numbers of a document."""
+        return range(int(self.documents[index]), int(self.documents[index + 1]))
+
+    def lengths(self, side: str) -> np.ndarray:
+        """[sentences] ids of each sentence"""
+        return np.diff(self.offsets[side])
+
+
+class _ArrayFile:
+    """Appends to a `.npy` file whose length is known only at the end."""
+
+    HEADER = 128
+
+    def __init__(self, path: Path, dtype: np.dtype) -> None:
+        self.dtype, self.count = np.dtype(dtype), 0
+        self.stream: IO[bytes] = open(path, "wb")
+        self.stream.write(b"\0" * self.HEADER)
+
+    def append(self, values: Sequence[int] | np.ndarray) -> None:
+        array = np.asarray(values, dtype=self.dtype)
+        self.count += len(array)
+        self.stream.write(array.tobytes())
+
+    def close(self) -> None:
+        header = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': ({self.count},), }}"
+        header = header.ljust(self.HEADER - 10 - 1) + "\n"
+        self.stream.seek(0)
+        self.stream.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode("ascii"))
+        self.stream.close()
+
+
+def prepare_store(documents: Iterable[Document], pipeline: TextPipeline, folder: str | Path) -> CorpusStore:
+    """Encodes a corpus into a store, streaming. Pairs with an empty or over-long side are left out and counted."""
+    limit = pipeline.longest_sentence
+    kept = dropped = 0
+    widest = max(len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+    dtype = np.dtype(np.uint16 if widest <= 1 << 16 else np.int32)
+    with atomic_folder(folder) as temporary:
+        starts = _ArrayFile(temporary / "documents.npy", np.dtype(np.int64))
+        ids = {side: _ArrayFile(temporary / f"{side}.ids.npy", dtype) for side in SIDES}
+        offsets = {side: _ArrayFile(temporary / f"{side}.offsets.npy", np.dtype(np.int64)) for side in SIDES}
+        with open(temporary / "document_ids.txt", "w", encoding="utf-8") as names:
+            for chunk in _chunks(documents):
+                sources = pipeline.encode_source([s.source for d in chunk for s in d.sentences])
+                targets = pipeline.encode_target([s.target or "" for d in chunk for s in d.sentences])
+                pairs = iter(zip(sources, targets, strict=True))
+                for document in chunk:
+                    chosen = [
+                        (source, target)
+                        for source, target in islice(pairs, len(document.sentences))
+                        if 0 < len(source) <= limit and 0 < len(target) <= limit
+                    ]
+                    dropped += len(document.sentences) - len(chosen)
+                    if not chosen:
+                        continue
+                    starts.append([kept])
+                    names.write(" ".join(document.id.split()) + "\n")
+                    kept += len(chosen)
+                    for side, sentences in zip(SIDES, zip(*chosen, strict=True), strict=True):
+                        lengths = np.array([len(s) for s in sentences])
+                        offsets[side].append(ids[side].count + lengths.cumsum() - lengths)
+                        ids[side].append(np.concatenate([np.asarray(s, dtype=dtype) for s in sentences]))
+        count = starts.count
+        starts.append([kept])
+        for side in SIDES:
+            offsets[side].append([ids[side].count])
+        for array in (starts, *ids.values(), *offsets.values()):
+            array.close()
+        facts = {
+            "format_version": FORMAT_VERSION,
+            "documents": count,
+            "sentences": kept,
+            "sentences_left_out": dropped,
+            "tokens": {side: ids[side].count for side in SIDES},
+        }
+        write_json(temporary / "store.json", facts)
+    if not kept:
+        raise UserError("holds no sentence pair to train on", where=str(folder), remedy="check the corpus files")
+    return CorpusStore(folder)
+
+
+def _chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    iterator = iter(documents)
+    while chunk := list(islice(iterator, CHUNK_DOCUMENTS)):
+        yield chunk

@@ -1,0 +1,147 @@
+"""Recipes from YAML: inheritance from a base, `key=value` overrides, and errors that name the nearest key."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from weitblick.config.recipe import Recipe
+from weitblick.errors import UserError
+from weitblick.files import read_lines
+
+Section = TypeVar("Section", bound=BaseModel)
+
+
+def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Reads a recipe with its bases, applies `key=value` overrides, and checks everything."""
+    values = read_with_bases(Path(path))
+    for override in overrides:
+        merge(values, parse_override(override))
+    return validate(Recipe, values, str(path))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    text = "\n".join(read_lines(path))
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise UserError(
+            f"not YAML ({getattr(error, 'problem', error)})", where=path, line=mark.line + 1 if mark else None
+        ) from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise UserError(f"holds a {type(values).__name__}, not keys and values", where=path)
+    return values
+
+
+def read_with_bases(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """A recipe's values on top of its base's; a base is named relative to the recipe."""
+    path = path.resolve() if path.exists() else path
+    if path in seen:
+        raise UserError(f"base recipes go round in a circle through {path}", where=seen[0])
+    values = read_yaml(path)
+    base = values.pop("base", None)
+    if base is None:
+        return values
+    below = read_with_bases(path.parent / str(base), (*seen, path))
+    merge(below, values)
+    return below
+
+
+def merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
+    """Lays `above` over `below`, section by section."""
+    for key, value in above.items():
+        if isinstance(value, Mapping) and isinstance(below.get(key), dict):
+            merge(below[key], value)
+        else:
+            below[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def parse_override(text: str) -> dict[str, Any]:
+    """`a.b=value` -> {"a": {"b": value}}, the value read as YAML."""
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise UserError(f"{text!r} is not an override", remedy="write key=value, for example context.kind=word")
+    try:
+        parsed: Any = yaml.safe_load(value) if value else None
+    except yaml.YAMLError:
+        parsed = value
+    if isinstance(parsed, str):
+        parsed = _number(parsed)
+    for name in reversed(key.strip().split(".")):
+        parsed = {name: parsed}
+    return parsed
+
+
+def _number(text: str) -> Any:
+    """YAML 1.1 reads 1e-3 as a string; people mean the number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def validate(kind: type[Section], values: dict[str, Any], where: str) -> Section:
+    """Checks values against a typed model; the first error in one line, with the nearest valid key."""
+    try:
+        return kind.model_validate(_numbers(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            near = nearest(key, known_keys(kind))
+            raise UserError(
+                f"unknown key {key!r}",
+                where=where,
+                remedy=f"did you mean {near!r}?" if near else "see weitblick recipe keys",
+            ) from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{key or 'recipe'} = {first['input']!r}: {message}", where=where) from None
+
+
+def _numbers(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {key: _numbers(value) for key, value in values.items()}
+    if isinstance(values, str) and values[:1].isdigit() and "e" in values:
+        return _number(values)
+    return values
+
+
+def nearest(key: str, known: Sequence[str]) -> str | None:
+    """The valid key closest to a wrong one: by its full path, else by its last part."""
+    if close := difflib.get_close_matches(key, known, 1, 0.6):
+        return close[0]
+    last = {name.rsplit(".", 1)[-1]: name for name in known}
+    close = difflib.get_close_matches(key.rsplit(".", 1)[-1], list(last), 1, 0.6)
+    return last[close[0]] if close else None
+
+
+def known_keys(kind: type[BaseModel]) -> list[str]:
+    return [key for key, _ in walk_fields(kind)]
+
+
+def walk_fields(kind: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every leaf key with its pydantic field, depth first."""
+    for name, field in kind.model_fields.items():
+        inner = _section_of(field.annotation)
+        if inner is not None:
+            yield from walk_fields(inner, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    options = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+    for option in options:
+        if isinstance(option, type) and issubclass(option, BaseModel):
+            return option
+    return None

@@ -1,0 +1,66 @@
+"""Several processes that train or translate as one, on PyTorch's engine: started by `torchrun`, or just one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class World:
+    rank: int
+    size: int
+    device: torch.device
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in float64."""
+        values = values.detach().to("cpu" if dist_backend() == "gloo" else self.device, torch.float64).clone()
+        if self.size > 1:
+            dist.all_reduce(values)
+        return values
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Adds the gradients of all processes, as one flat message. A process without a batch adds zeros."""
+        if self.size == 1:
+            return
+        chosen = [p for p in parameters if p.requires_grad]
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in chosen])
+        dist.all_reduce(flat)
+        for parameter, part in zip(chosen, flat.split([p.numel() for p in chosen]), strict=True):
+            parameter.grad = part.view_as(parameter).clone()
+
+    def barrier(self) -> None:
+        if self.size > 1:
+            dist.barrier()
+
+    def close(self) -> None:
+        if self.size > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def dist_backend() -> str:
+    return str(dist.get_backend()) if dist.is_initialized() else "gloo"
+
+
+def join_world(device: str = "auto") -> World:
+    """This process's place among those of `torchrun`; the only one if there is no `torchrun`."""
+    size, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    if device == "auto":
+        device = f"cuda:{local}" if torch.cuda.is_available() else "cpu"
+    chosen = torch.device(device)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    if size > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    return World(rank, size, chosen)

@@ -1,0 +1,88 @@
+"""Adam with separate rates for old and new parameters, and the schedules of the rate."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from weitblick.config.recipe import ContextStageSection, StageSection
+from weitblick.model.document_model import DocumentModel
+
+
+def rate_factor(stage: StageSection, update: int) -> float:
+    """The rate of the `update`-th update (from 1) as a share of the peak."""
+    if update <= stage.warmup:
+        return update / stage.warmup
+    if stage.schedule == "inverse_sqrt":
+        return (max(1, stage.warmup) / update) ** 0.5
+    if stage.schedule == "linear":
+        return max(0.0, (stage.updates - update + 1) / max(1, stage.updates - stage.warmup))
+    return 1.0
+
+
+class Optimiser:
+    """Adam over two groups: the context layer's parameters, and the sentence model's at a share of the rate."""
+
+    def __init__(self, model: DocumentModel, stage: StageSection) -> None:
+        self.stage = stage
+        new = {id(p) for p in model.context_parameters()}
+        trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        share = stage.sentence_rate if isinstance(stage, ContextStageSection) else 1.0
+        if model.section.kind == "zhang":
+            share = 0.0
+        self.old = [(name, p) for name, p in trained if id(p) not in new]
+        self.new = [(name, p) for name, p in trained if id(p) in new]
+        self.shares = (share, 1.0)
+        groups = [{"params": [p for _, p in group]} for group in (self.old, self.new)]
+        self.adam = torch.optim.AdamW(
+            groups, lr=stage.learning_rate, betas=stage.betas, weight_decay=stage.weight_decay, fused=True
+        )
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        return [p for _, p in (*self.old, *self.new)]
+
+    def held(self, update: int) -> bool:
+        """True while the sentence model is fixed."""
+        return isinstance(self.stage, ContextStageSection) and (
+            update <= self.stage.hold_sentence_model or self.shares[0] == 0
+        )
+
+    def prepare(self, update: int) -> float:
+        """Sets rates and what is trained for this update; returns the rate of the new parameters."""
+        rate = self.stage.learning_rate * rate_factor(self.stage, update)
+        for group, share in zip(self.adam.param_groups, self.shares, strict=True):
+            group["lr"] = rate * share
+        hold = self.held(update)
+        for _, parameter in self.old:
+            parameter.requires_grad_(not hold)
+        return rate
+
+    def step(self, scale: float) -> float:
+        """Scales gradients, clips, updates; returns the gradient norm before clipping."""
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        torch._foreach_mul_(gradients, scale)
+        norm = nn.utils.get_total_norm(gradients)
+        if torch.isfinite(norm):
+            nn.utils.clip_grads_with_norm_([p for p in self.parameters if p.grad is not None], self.stage.clip, norm)
+            self.adam.step()
+        return float(norm)
+
+    def zero(self) -> None:
+        self.adam.zero_grad(set_to_none=True)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Adam's moments and step counts by parameter name, for the resumable state."""
+        out = {}
+        for name, parameter in (*self.old, *self.new):
+            for key, value in self.adam.state.get(parameter, {}).items():
+                out[f"{key}/{name}"] = value
+        return out
+
+    def restore(self, tensors: dict[str, torch.Tensor]) -> None:
+        names = dict((*self.old, *self.new))
+        for full, value in tensors.items():
+            key, name = full.split("/", 1)
+            parameter = names[name]
+            device = parameter.device if key != "step" or self.adam.defaults["fused"] else torch.device("cpu")
+            self.adam.state[parameter][key] = value.to(device)

@@ -1,0 +1,96 @@
+"""Dev perplexity with context, and the controls that tell use of context from mere capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from weitblick.batches.batch import Batch
+from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch
+from weitblick.batches.store import CorpusStore
+from weitblick.model.document_model import DocumentModel, Reading
+from weitblick.model.loss import token_log_probabilities
+from weitblick.training.distributed import World
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Mean negative log-likelihoods per target token; gate is the context's share, support the sentences attended."""
+
+    loss: float
+    loss_without_context: float | None = None
+    loss_random_context: float | None = None
+    gate: float | None = None
+    support: float | None = None
+    bleu: float | None = None
+
+    @property
+    def perplexity(self) -> float:
+        return float(np.exp(min(self.loss, 50)))
+
+    def figures(self) -> dict[str, float]:
+        values = {"dev_loss": self.loss, "dev_perplexity": self.perplexity}
+        if self.loss_without_context is not None and self.loss_random_context is not None:
+            values["dev_perplexity_without_context"] = float(np.exp(min(self.loss_without_context, 50)))
+            values["dev_perplexity_random_context"] = float(np.exp(min(self.loss_random_context, 50)))
+            values["context_worth"] = self.loss_random_context - self.loss
+        for name, value in (("gate", self.gate), ("support", self.support), ("dev_bleu", self.bleu)):
+            if value is not None:
+                values[name] = value
+        return values
+
+
+@torch.no_grad()
+def validate(
+    model: DocumentModel, store: CorpusStore, plans: Sequence[SentencePlan | DocumentPlan], seed: int, world: World
+) -> Validation:
+    """Each process takes its share of the plans; the sums are put together."""
+    training = model.training
+    model.eval()
+    other = _other_plans(len(plans), seed)
+    sums = torch.zeros(7, dtype=torch.float64)  # tokens, three losses, gate, support, queries
+    for index in range(world.rank, len(plans), world.size):
+        batch = load_batch([store], plans[index]).to(world.device)
+        output = model(batch)
+        sums[0] += len(batch.current.labels)
+        sums[1] += _loss(model, output.states, batch)
+        if output.context is None:
+            continue
+        present = output.context.present
+        sums[4] += (1 - output.context.gate[present]).double().sum().cpu()
+        sums[5] += output.context.support[present].double().sum().cpu()
+        sums[6] += present.sum().cpu()
+        none = torch.zeros(batch.current.sentences, dtype=torch.bool, device=world.device)
+        sums[2] += _loss(model, model(batch, Reading(use=none)).states, batch)
+        stranger = load_batch([store], plans[other[index]]).to(world.device).all_sentences
+        sums[3] += _loss(model, random_context(model, batch, stranger).states, batch)
+    model.train(training)
+    sums = world.sum(sums).cpu()
+    tokens, with_context, without, randomly, gate, support, queries = sums.tolist()
+    if not queries:
+        return Validation(with_context / tokens)
+    return Validation(with_context / tokens, without / tokens, randomly / tokens, gate / queries, support / queries)
+
+
+def random_context(model: DocumentModel, batch: Batch, stranger):
+    """The batch read with the documents of another batch as context."""
+    bank = model.bank(stranger.source, stranger.target)
+    count = int(stranger.source.layout.documents.max()) + 1
+    documents = batch.current.source.layout.documents % count
+    return model(batch, Reading(documents=documents), bank=bank)
+
+
+def _loss(model: DocumentModel, states: torch.Tensor, batch: Batch) -> float:
+    return -float(token_log_probabilities(states, *model.sentence.output(), batch.current.labels).double().sum())
+
+
+def _other_plans(count: int, seed: int) -> list[int]:
+    """For each plan another one, chosen at random once for all."""
+    order = np.random.default_rng([seed, 3]).permutation(count)
+    other = [0] * count
+    for place, index in enumerate(order):
+        other[index] = int(order[(place + 1) % count])
+    return other
