@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 from weitblick.errors import UserError
 from weitblick.files import atomic_path, check_format_version, read_json, sha256, write_json
 from weitblick.text.cleaning import clean
-from weitblick.text.special import UNK
 from weitblick.text.splitting import split_until
 from weitblick.text.vocabulary import Vocabulary
 
@@ -48,6 +47,13 @@ class TextPipeline(ABC):
     @abstractmethod
     def encode(self, sentences: Sequence[str], side: Side) -> list[list[int]]:
         """Ids of each sentence, in this process. Only UNK, and no other special id, ever comes from text."""
+
+    @abstractmethod
+    def encode_stream(self, sentences: Iterable[str], side: Side, *, workers: int | None = None) -> Iterator[list[int]]:
+        """Ids of any number of sentences, in order, never holding more than some chunks of them.
+
+        `workers` is how many cores may be used: all if not given.
+        """
 
     @abstractmethod
     def decode(self, ids: Sequence[Sequence[int]], side: Side, sources: Sequence[str] | None = None) -> list[str]:
@@ -87,14 +93,6 @@ class TextPipeline(ABC):
     def encode_target(self, sentences: Sequence[str]) -> list[list[int]]:
         return self.encode(sentences, "target")
 
-    def encode_stream(self, sentences: Iterable[str], side: Side, *, workers: int | None = None) -> Iterator[list[int]]:
-        """Ids of any number of sentences, in order, never holding more than a few chunks of them.
-
-        `workers` is how many cores may be used: all if not given.
-        """
-        for chunk in chunks(sentences):
-            yield from self.encode(chunk, side)
-
     def decode_target(self, ids: Sequence[Sequence[int]], sources: Sequence[str] | None = None) -> list[str]:
         return self.decode(ids, "target", sources)
 
@@ -111,13 +109,6 @@ class TextPipeline(ABC):
 
     def _fits(self, text: str) -> bool:
         return len(self.encode([text], "source")[0]) <= self.longest_sentence
-
-    def _unknown_pieces(self, ids: Sequence[int], source: str) -> list[str]:
-        """Source words to stand for the unknown ones in a translation `ids`; none if it has none."""
-        return self._unknown_words(source) if UNK in ids else []
-
-    def _unknown_words(self, source: str) -> list[str]:
-        return []
 
     # Files
 

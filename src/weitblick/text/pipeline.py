@@ -12,11 +12,12 @@ from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.text.base import CHUNK, Side, TextPipeline, chunks, load
 from weitblick.text.cleaning import clean
+from weitblick.text.moses_pipeline import MosesPipeline, count_tokens
 from weitblick.text.sentencepiece_pipeline import SentencePiecePipeline
 
 __all__ = ["Side", "TextPipeline", "learn_pipeline", "load_pipeline"]
 
-KINDS: dict[str, type[TextPipeline]] = {SentencePiecePipeline.kind: SentencePiecePipeline}
+KINDS: dict[str, type[TextPipeline]] = {kind.kind: kind for kind in (MosesPipeline, SentencePiecePipeline)}
 
 Corpus = Iterable[Document] | tuple[Iterable[str], Iterable[str]]
 
@@ -28,21 +29,31 @@ def load_pipeline(folder: str | Path) -> TextPipeline:
 def learn_pipeline(corpus: Corpus, section: TextSection, *, seed: int = 1, workers: int | None = None) -> TextPipeline:
     """Learn the pipeline of a recipe from documents, or from (sources, targets), read once and never held in memory.
 
-    The result depends on the counts of words only: not on their order, on `seed` or on `workers`.
+    The result depends on the text alone. `seed` is accepted because every step of a run takes it; nothing here is
+    random. `workers` is how many cores may be used: all if not given.
     """
     languages = (section.source_language, section.target_language)
-    sides = _sides(corpus)
+    how = (languages, section.merges, section.joint_vocabulary, section.longest_sentence)
+    if section.kind == MosesPipeline.kind:
+        counts = count_tokens(_sides(corpus), languages, workers)
+        _check_found(counts[0].first, counts[1].first, languages)
+        return MosesPipeline.learn(counts, *how)
+    words = _count_words(_sides(corpus))
+    _check_found(*words, languages)
+    return SentencePiecePipeline.learn(words, *how)
+
+
+def _count_words(text: Iterable[tuple[Side, list[str]]]) -> tuple[Counter[str], Counter[str]]:
     words: dict[Side, Counter[str]] = {"source": Counter(), "target": Counter()}
-    for side, sentences in sides:
-        for sentence in sentences:
-            words[side].update(clean(sentence).split())
-    for (side, counted), language in zip(words.items(), languages, strict=True):
-        if not counted:
+    for side, sentences in text:
+        words[side].update(word for sentence in sentences for word in clean(sentence).split())
+    return words["source"], words["target"]
+
+
+def _check_found(source: Counter[str], target: Counter[str], languages: tuple[str, str]) -> None:
+    for side, words, language in (("source", source, languages[0]), ("target", target, languages[1])):
+        if not words:
             raise UserError(f"no {side} text ({language}) to learn a text pipeline from", remedy="check data.train")
-    counts = (words["source"], words["target"])
-    return SentencePiecePipeline.learn(
-        counts, languages, section.merges, section.joint_vocabulary, section.longest_sentence
-    )
 
 
 def _sides(corpus: Corpus) -> Iterator[tuple[Side, list[str]]]:

@@ -8,10 +8,9 @@ the model are spelled in UTF-8 bytes, so nothing is unknown.
 from __future__ import annotations
 
 import io
-import os
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import sentencepiece
 from weitblick.errors import UserError
 from weitblick.text.base import Side, TextPipeline, chunks
 from weitblick.text.cleaning import clean
+from weitblick.text.parallel import cores
 from weitblick.text.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from weitblick.text.vocabulary import Vocabulary
 
@@ -96,9 +96,15 @@ class SentencePiecePipeline(TextPipeline):
         return [(UNK,)] * _FIRST_BYTE + [spell(self._processor.id_to_piece(number)) for number in ordinary]
 
     def encode(self, sentences: Sequence[str], side: Side) -> list[list[int]]:
+        return self._encode(sentences, side, threads=1 if len(sentences) < 500 else cores())
+
+    def encode_stream(self, sentences: Iterable[str], side: Side, *, workers: int | None = None) -> Iterator[list[int]]:
+        for chunk in chunks(sentences):
+            yield from self._encode(chunk, side, threads=workers or cores())
+
+    def _encode(self, sentences: Sequence[str], side: Side, threads: int) -> list[list[int]]:
         # A word begins with its space, the first one too.
         texts = [f" {text}" if text else "" for text in map(clean, sentences)]
-        threads = 1 if len(texts) < 500 else (os.cpu_count() or 1)
         encoded: list[list[int]] = self._processor.encode(texts, num_threads=threads)
         for number, text in enumerate(texts):
             if SPACE in text:

@@ -29,7 +29,7 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __contains__(self, token: str) -> bool:
+    def __contains__(self, token: object) -> bool:
         return token in self._ids
 
     def __eq__(self, other: object) -> bool:
