@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import re
 from pathlib import Path
 
@@ -41,38 +40,33 @@ def split(text: str) -> Words:
     return tuple(words)
 
 
-def _row(random_: random.Random, index: int, contexts: list[Words], query: str, direction: str) -> Row:
+def _row(random_: np.random.Generator, index: int, contexts: list[Words], query: str, direction: str) -> Row:
+    """Attends to a few near sentences, and in them mostly to the query itself and to long words."""
     allowed = [
         other
-        for other in range(len(contexts))
+        for other in range(max(0, index - 12), min(len(contexts), index + 13))
         if contexts[other] and (other < index or (other > index and direction == "offline"))
     ]
-    if not allowed:
-        return Row((), 0)
-    near = sorted(allowed, key=lambda other: abs(other - index) + 6 * random_.random())
-    chosen = near[: random_.choice([1, 1, 2, 3, 3, 4, 6])]
-    masses = np.array([random_.random() ** 2 + 0.05 for _ in chosen])
-    masses /= masses.sum()
+    near = sorted(allowed, key=lambda other: abs(other - index))[:12]
+    chosen = random_.permutation(near)[: random_.choice([1, 1, 2, 3, 3, 4, 6])]
+    masses = random_.dirichlet(np.ones(len(chosen))) if len(chosen) else []
     entries = []
     for other, mass in zip(chosen, masses, strict=True):
-        scores = np.array(
-            [
-                1.6 * random_.random() + 0.25 * math.log(len(word.text)) + 2.5 * (word.text.lower() == query.lower())
-                for word in contexts[other]
-            ]
+        likeness = np.array(
+            [0.25 * math.log(len(word.text)) + 2.5 * (word.text.lower() == query.lower()) for word in contexts[other]]
         )
-        weights = np.exp(scores - scores.max())
-        entries.append(Attended(other, float(mass), weights / weights.sum()))
+        weights = np.exp(likeness + 1.6 * random_.random(len(likeness)))
+        entries.append(Attended(int(other), float(mass), weights / weights.sum()))
     return visible(entries)
 
 
-def _scores(random_: random.Random, target: Words, without: Words) -> tuple[Score, ...]:
+def _scores(random_: np.random.Generator, target: Words, without: Words) -> tuple[Score, ...]:
     others = {word.text for word in without}
     scores = []
     for place, word in enumerate(target):
         if word.text in others:
             base = -random_.random()
-            scores.append(Score(base, base - random_.gauss(0, 0.03), abs(random_.gauss(0, 0.02))))
+            scores.append(Score(base, base - random_.normal(0, 0.03), abs(random_.normal(0, 0.02))))
         else:
             base = -random_.random() * 0.5
             instead = without[min(place, len(without) - 1)].text
@@ -89,7 +83,7 @@ def build(
     story: list[Line] | None = None,
     seed: int = 1,
 ) -> Explanation:
-    random_ = random.Random(seed)
+    random_ = np.random.default_rng(seed)
     story = story or STORY
     lines = [story[index % len(story)] for index in range(sentences)]
     sources = [split(source) for source, _, _ in lines]

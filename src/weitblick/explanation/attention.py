@@ -60,31 +60,53 @@ class Attention:
     @classmethod
     def of(cls, queries: int, heads: int, rows: Iterable[Row]) -> Attention:
         """From rows in query-major order: every head of the first word, then of the second, ..."""
-        counts, attended, rest = [], [], []
-        entries: list[Attended] = []
-        for row in rows:
-            counts.append(len(row.entries))
-            attended.append(round(row.attended))
-            rest.append(_quantise(row.rest))
-            entries.extend(sorted(row.entries, key=lambda entry: (-entry.mass, entry.sentence)))
-        if len(counts) != queries * heads:
-            raise ValueError(f"{len(counts)} rows for {queries} words and {heads} heads")
-        peaks = np.array([_quantise(float(entry.words.max(initial=0.0))) for entry in entries], dtype="<u2")
-        levels = [
-            np.clip(np.rint(entry.words * (LEVELS * FINEST / max(int(peak), 1))), 0, LEVELS).astype(np.uint8)
-            for entry, peak in zip(entries, peaks, strict=True)
+        rows = list(rows)
+        entries = [
+            entry for row in rows for entry in sorted(row.entries, key=lambda entry: (-entry.mass, entry.sentence))
         ]
+        return cls.pack(
+            (queries, heads),
+            counts=np.array([len(row.entries) for row in rows]),
+            attended=np.rint([row.attended for row in rows]),
+            rest=np.array([row.rest for row in rows]),
+            sentences=np.array([entry.sentence for entry in entries]),
+            masses=np.array([entry.mass for entry in entries]),
+            words=[entry.words for entry in entries],
+        )
+
+    @classmethod
+    def pack(
+        cls,
+        shape: tuple[int, int],
+        *,
+        counts: np.ndarray,
+        attended: np.ndarray,
+        rest: np.ndarray,
+        sentences: np.ndarray,
+        masses: np.ndarray,
+        words: Sequence[np.ndarray],
+    ) -> Attention:
+        """From arrays as the module describes them, with weights as shares; `words` has one array for each entry."""
+        if len(counts) != shape[0] * shape[1]:
+            raise ValueError(f"{len(counts)} rows for {shape[0]} words and {shape[1]} heads")
+        widths = np.array([len(weights) for weights in words], dtype="<u4")
+        weights = np.concatenate([*words, np.zeros(0)])
+        peaks = np.zeros(len(words))
+        np.maximum.at(peaks, np.repeat(np.arange(len(words)), widths), weights)
+        peaks = _quantise(peaks)
+        scale = LEVELS * FINEST / np.maximum(peaks, 1)
+        levels = np.clip(np.rint(weights * np.repeat(scale, widths)), 0, LEVELS)
         parts = [
-            np.array(counts, dtype="<u4"),
-            np.array(attended, dtype="<u4"),
-            np.array([entry.sentence for entry in entries], dtype="<u4"),
-            np.array([len(entry.words) for entry in entries], dtype="<u4"),
-            np.array(rest, dtype="<u2"),
-            np.array([_quantise(entry.mass) for entry in entries], dtype="<u2"),
+            counts.astype("<u4"),
+            attended.astype("<u4"),
+            sentences.astype("<u4"),
+            widths,
+            _quantise(rest),
+            _quantise(masses),
             peaks,
-            *levels,
+            levels.astype("u1"),
         ]
-        return cls(queries, heads, b"".join(part.tobytes() for part in parts))
+        return cls(*shape, b"".join(part.tobytes() for part in parts))
 
     @classmethod
     def from_text(cls, queries: int, heads: int, text: str) -> Attention:
@@ -128,6 +150,11 @@ class Attention:
             "first_level": np.concatenate([[0], widths.cumsum()]).astype(np.int64),
         }
 
+    @property
+    def attended(self) -> np.ndarray:
+        """[queries, heads] how many sentences have any mass at all."""
+        return self._arrays["attended"].reshape(self.queries, self.heads)
+
     def row(self, query: int, head: int) -> Row:
         if not (0 <= query < self.queries and 0 <= head < self.heads):
             raise IndexError(f"no row for word {query}, head {head}")
@@ -157,8 +184,8 @@ class Attention:
         return Row(tuple(entries), sum(row.attended for row in rows) / count, sum(row.rest for row in rows) / count)
 
 
-def _quantise(weight: float) -> int:
-    return min(max(round(float(weight) * FINEST), 0), FINEST)
+def _quantise(shares: np.ndarray) -> np.ndarray:
+    return np.clip(np.rint(shares * FINEST), 0, FINEST).astype("<u2")
 
 
 def visible(entries: Sequence[Attended], most: int = 24, least: float = 0.002) -> Row:

@@ -25,8 +25,8 @@ INDENT = 0.95  # room for the name and mass of a sentence
 SPACE = 0.04
 COLOUR = "#1b5a9c"
 LEAST = 0.014  # lighter words stay white, as in the paper
-FULL_TINT = 0.35
-"""The weight from which a word has the darkest tint; every word is printed with its tint and an underline as wide."""
+FULL_TINT = 0.35  # the weight from which a word has the darkest tint
+UNDERLINED = 0.05  # from here on words are underlined too, for readers and printers without colour
 
 
 def write_figure(path: str | Path, explanation: Explanation, choice: Choice, kind: str | None = None) -> None:
@@ -124,7 +124,8 @@ class _Drawing:
         box = Rectangle((x, self.down - 0.135), wide, 0.18, color=COLOUR, alpha=0.6 * share, linewidth=0)
         line = Rectangle((x, self.down + 0.045), wide, 0.025 * share, color="#0d2f55", linewidth=0)
         self.axes.add_patch(box)
-        self.axes.add_patch(line)
+        if weight >= UNDERLINED:
+            self.axes.add_patch(line)
 
 
 def _unbroken(words: Words) -> list[list[int]]:

@@ -13,11 +13,10 @@ def summarise(explanation: Explanation) -> dict[str, Any]:
     """Counts, and means over query words: the gate's share of context and the sentences attended (over heads, too)."""
     shares = [share for sentence in explanation.sentences for share in sentence.context_share]
     attended = [
-        sentence.attention.row(query, head).attended
+        float(count)
         for sentence in explanation.sentences
         if sentence.attention
-        for query in range(sentence.attention.queries)
-        for head in range(sentence.attention.heads)
+        for count in sentence.attention.attended.flat
     ]
     found = influence(explanation)
     return {

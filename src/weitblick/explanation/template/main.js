@@ -97,6 +97,7 @@ $("rows").addEventListener("pointerover", (event) => {
 });
 $("rows").addEventListener("pointerout", () => clearTimeout(hoverTimer));
 $("rows").addEventListener("click", (event) => {
+  clearTimeout(hoverTimer);
   const place = wordOf(event);
   if (!place) return;
   const same = view?.held && view.side === place.side && view.sentence === place.sentence && view.word === place.word;
