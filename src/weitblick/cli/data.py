@@ -12,6 +12,7 @@ import typer
 
 from weitblick.cli.variadic import OutputsCommand
 from weitblick.errors import UserError
+from weitblick.files import STANDARD
 
 if TYPE_CHECKING:
     from weitblick.documents import Corpus, Document
@@ -202,10 +203,10 @@ def check(
             pass
     if (finding := line_counts_differ(corpus)) and finding.kind not in report.ignored:
         report.findings.insert(0, finding)
-    if as_json:
+    if as_json and STANDARD not in (output or []):
         print_json(report.as_json())
     else:
-        report.print(inputs[0], show)
+        report.print(inputs[0], show, to_stderr=STANDARD in (output or []))
     if report.findings:
         raise typer.Exit(1)
 
@@ -246,17 +247,25 @@ class _Report:
             "findings": [finding._asdict() for finding in self.findings],
         }
 
-    def print(self, path: str, show: int) -> None:
+    def print(self, path: str, show: int, *, to_stderr: bool) -> None:
+        """To standard output, unless the cleaned corpus goes there."""
         from weitblick.cli.corpora import print_text
 
+        text = "\n".join(self._lines(path, show))
+        if to_stderr:
+            typer.echo(text, err=True)
+        else:
+            print_text(text)
+
+    def _lines(self, path: str, show: int) -> Iterator[str]:
         for kind, count in self.counts().items():
             of_kind = [finding for finding in self.findings if finding.kind == kind]
             for finding in of_kind[:show]:
-                print_text(f"{path}:{finding.line}: {kind}: {finding.detail}")
+                yield f"{path}:{finding.line}: {kind}: {finding.detail}"
             if count > show:
-                print_text(f"{path}: {kind}: and {count - show} more (--show {count} prints all)")
+                yield f"{path}: {kind}: and {count - show} more (--show {count} prints all)"
         summary = ", ".join(f"{count} {kind}" for kind, count in self.counts().items()) or "nothing found"
-        print_text(
+        yield (
             f"{self.documents} documents, {self.sentences} sentences: {summary}; "
             f"clean: {self.kept_documents} documents, {self.kept_sentences} sentences"
         )

@@ -108,7 +108,15 @@ def write_jsonl(documents: Iterable[Document], streams: Sequence[IO[str]], paths
             line = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError) as error:
             raise writer.refuse(f"metadata of document {document.id!r} ({error})", "use JSON values") from None
+        if "\\u0000" in line and any("\0" in text for text in _texts(document)):  # the reader would refuse it
+            raise writer.refuse(f"a NUL character in document {document.id!r}", "remove it")
         writer.write(line)
+
+
+def _texts(document: Document) -> Iterator[str]:
+    yield document.id
+    for sentence in document.sentences:
+        yield from (text for text in (sentence.source, sentence.target, sentence.id) if text is not None)
 
 
 def _sentence_value(sentence: Sentence) -> dict[str, Any]:

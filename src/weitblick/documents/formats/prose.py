@@ -18,7 +18,7 @@ from weitblick.errors import UserError
 
 PARAGRAPH, TRAILING, LEADING = "paragraph", "trailing", "leading"
 NARROWEST_WRAPPED = 40  # characters: shorter lines are lists and verse rather than wrapped text
-LONGEST_PIECE = 2000  # characters given to pysbd at once, whose time grows faster than the text
+PIECE = 4000  # characters given to pysbd at once, whose time grows faster than the text
 
 
 class ProseSentence(NamedTuple):
@@ -148,8 +148,16 @@ def sentence_splitter(language: str) -> Splitter:
     segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
 
     def split(text: str) -> list[str]:
-        pieces = re.findall(rf"(?s).{{1,{LONGEST_PIECE}}}(?:\s|$)|\S+", text) if len(text) > LONGEST_PIECE else [text]
-        return [segment for piece in pieces for segment in segmenter.segment(piece)]
+        segments: list[str] = []
+        carried, position = "", 0
+        while position < len(text):
+            end = text.find(" ", position + max(PIECE, len(carried)))
+            end = len(text) if end < 0 else end
+            segments += segmenter.segment(carried + text[position:end])
+            position = end
+            if position < len(text):  # the last sentence of a piece may go on in the next
+                carried = segments.pop() if segments else ""
+        return segments
 
     return split
 
@@ -168,7 +176,8 @@ def split_exactly(text: str, split: Splitter) -> Iterator[tuple[str, str]]:
     ends: list[int] = []
     for segment in split(unwrapped):
         segment = segment.strip()
-        found = unwrapped.find(segment, end) if segment else -1
+        # A segment that was changed is skipped; one far ahead would only be another sentence of the same words.
+        found = unwrapped.find(segment, end, end + 3 * len(segment) + 200) if segment else -1
         if found >= 0:
             end = found + len(segment)
             ends.append(end)
