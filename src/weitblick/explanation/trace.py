@@ -1,0 +1,175 @@
+"""What a model does while it translates a document: its predictions with and without context, gate and attention.
+
+Everything here counts in pieces; `explain` turns pieces into words. A document is read in parts of some sentences
+against the context of all of it, so that attention, which grows with the square of the document, is never held whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import Packed, pack_source, pack_target
+from weitblick.model.context_bank import ContextBank
+from weitblick.model.context_layer import ContextResult
+from weitblick.model.context_record import AttentionRecord
+from weitblick.model.document_model import DocumentModel, Reading
+from weitblick.model.layout import Layout
+
+RECORD_ELEMENTS = 40_000_000
+LOGIT_ELEMENTS = 4_000_000
+
+Ids = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Of the pieces of one translation [W] (its end excluded): log-probabilities, KL(with || without) in nats, and the
+    pieces that the model finds most probable with and without context."""
+
+    with_context: np.ndarray
+    without_context: np.ndarray
+    divergence: np.ndarray
+    best_with: np.ndarray
+    best_without: np.ndarray
+
+
+@dataclass(frozen=True)
+class SentenceTrace:
+    """Of one sentence: predictions, source_weights [target pieces, source pieces], the gate's share of context [query
+    pieces], and attention. Without a context layer there is neither gate nor attention.
+
+    sentence_weights [query pieces, H, J]   word_weights [query pieces, H, N], rescaled, or None: sentence attention
+    sentences [J] position of each column   word_columns [N] column of each context piece
+    """
+
+    predictions: Predictions
+    source_weights: np.ndarray
+    context_share: np.ndarray | None = None
+    sentence_weights: np.ndarray | None = None
+    word_weights: np.ndarray | None = None
+    sentences: np.ndarray | None = None
+    word_columns: np.ndarray | None = None
+
+
+@torch.inference_mode()
+def trace(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[SentenceTrace]:
+    """Forced decoding of `targets`, sentence by sentence. `contexts` are the target sentences that served as context
+    (decoder integration); source context is `sources` itself."""
+    device = next(model.parameters()).device
+    everything = list(range(len(sources)))
+    bank = None
+    if model.context is not None and sources:
+        target = _target(contexts, everything, device)[0] if model.in_decoder else None
+        bank = model.bank(_source(sources, everything, device), target)
+    for part in _parts(model, sources, targets, contexts):
+        yield from _trace_part(model, sources, targets, part, bank, device)
+
+
+def _parts(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[list[int]]:
+    """Runs of sentences whose attention record is not too large."""
+    queries = targets if model.in_decoder else sources
+    columns = sum(len(ids) for ids in (contexts if model.in_decoder else sources))
+    heads = 1 if model.context is None else model.context.attention.heads
+    allowed = max(1, RECORD_ELEMENTS // max(1, columns * heads))
+    part: list[int] = []
+    size = 0
+    for index, ids in enumerate(queries):
+        longest = max(len(ids), len(targets[index])) + 1
+        if part and (size + longest > allowed or len(part) == 64):
+            yield part
+            part, size = [], 0
+        part.append(index)
+        size += longest
+    if part:
+        yield part
+
+
+def _source(sources: Ids, part: list[int], device: torch.device) -> Packed:
+    return pack_source([sources[index] for index in part], [0] * len(part), part).to(device)
+
+
+def _target(targets: Ids, part: list[int], device: torch.device) -> tuple[Packed, Tensor]:
+    packed, labels = pack_target([targets[index] for index in part], [0] * len(part), part)
+    return packed.to(device), labels.to(device)
+
+
+def _trace_part(
+    model: DocumentModel, sources: Ids, targets: Ids, part: list[int], bank: ContextBank | None, device: torch.device
+) -> Iterator[SentenceTrace]:
+    source = _source(sources, part, device)
+    target, labels = _target(targets, part, device)
+    recording = Reading(record=True)
+    memory, encoded = model.encode(source, bank, recording)
+    output = model.decode(target, memory, source.layout, bank, recording)
+    plain_memory, _ = model.encode(source, None)
+    plain = model.decode(target, plain_memory, source.layout, None)
+    predictions = _compare(model, output.states, plain.states, labels)
+    weights = model.sentence.source_weights(target.tokens, target.layout, memory, source.layout)
+    context, layout = (encoded, source.layout) if encoded is not None else (output.context, target.layout)
+    for place in range(len(part)):
+        steps = _words_of(target.layout, place)
+        reading = weights[place, : steps.stop - steps.start, : len(sources[part[place]])]
+        yield SentenceTrace(
+            Predictions(*(figure[steps].cpu().numpy() for figure in predictions)),
+            reading.float().cpu().numpy(),
+            **_context(context, _words_of(layout, place)),
+        )
+
+
+def _words_of(layout: Layout, place: int) -> slice:
+    """The words of a sentence in the packed row: all its tokens but the last."""
+    start, length = int(layout.starts[place]), int(layout.lengths[place])
+    return slice(start, start + length - 1)
+
+
+def _compare(model: DocumentModel, states: Tensor, plain: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+    """[T] each: the figures of `Predictions`, some rows of logits at a time."""
+    weight, bias = model.sentence.output()
+    step = max(1, LOGIT_ELEMENTS // weight.shape[0])
+    parts = []
+    for start in range(0, len(labels), step):
+        rows = slice(start, start + step)
+        with_context = torch.addmm(bias, states[rows], weight.t()).float().log_softmax(-1)
+        without = torch.addmm(bias, plain[rows], weight.t()).float().log_softmax(-1)
+        chosen = labels[rows, None]
+        divergence = (with_context.exp() * (with_context - without)).sum(-1).clamp_min(0)
+        parts.append(
+            (
+                with_context.gather(1, chosen)[:, 0],
+                without.gather(1, chosen)[:, 0],
+                divergence,
+                with_context.argmax(-1),
+                without.argmax(-1),
+            )
+        )
+    return tuple(torch.cat(figures) for figures in zip(*parts, strict=True))
+
+
+def _context(context: ContextResult | None, queries: slice) -> dict[str, np.ndarray | None]:
+    """The gate and attention of some queries; nothing if they could attend to nothing."""
+    if context is None or queries.stop <= queries.start:
+        return {}
+    share = {"context_share": 1.0 - context.gate[queries].float().cpu().numpy()}
+    record = context.record
+    table = -1 if record is None else int(record.documents[queries.start])
+    if record is None or table < 0 or not bool(record.visible[queries.start].any()):
+        return dict(share)
+    return {**share, **_columns(record, queries, table)}
+
+
+def _columns(record: AttentionRecord, queries: slice, table: int) -> dict[str, np.ndarray | None]:
+    sentences = record.sentence_positions[table].cpu().numpy()
+    words = record.word_columns[table].cpu().numpy()
+    rescaled = record.rescaled
+    count, pieces = int((sentences >= 0).sum()), int((words >= 0).sum())  # padding is at the end
+    return {
+        "sentence_weights": record.sentence_weights[queries, :, :count].float().cpu().numpy(),
+        "word_weights": None if rescaled is None else rescaled[queries, :, :pieces].float().cpu().numpy(),
+        "sentences": sentences[:count],
+        "word_columns": words[:pieces],
+    }

@@ -1,0 +1,180 @@
+"""Explanations of real (small, untrained) models say what those models compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from synthetic_explanation import STORY
+
+from weitblick.batches.batch import Batch, pack_pairs
+from weitblick.config.recipe import ContextSection, ModelSection, TextSection
+from weitblick.explanation import trace as trace_module
+from weitblick.explanation.explain import Translations, explain_translations
+from weitblick.explanation.schema import Explanation, text_of
+from weitblick.explanation.wording import words_in
+from weitblick.model.build import build
+from weitblick.model.folder import LoadedModel
+from weitblick.model.loss import token_log_probabilities
+from weitblick.text.base import TextPipeline
+from weitblick.text.pipeline import learn_pipeline
+
+SOURCES = [source for source, _, _ in STORY]
+TARGETS = [target for _, target, _ in STORY]
+WITHOUT = [without or target for _, target, without in STORY]
+
+
+@pytest.fixture(scope="module", params=["sentencepiece", "moses"])
+def pipeline(request: pytest.FixtureRequest) -> TextPipeline:
+    return learn_pipeline((SOURCES, TARGETS + WITHOUT), TextSection(kind=request.param, merges=450))
+
+
+@pytest.fixture(scope="module")
+def plain_pipeline() -> TextPipeline:
+    return learn_pipeline((SOURCES, TARGETS + WITHOUT), TextSection(kind="sentencepiece", merges=450))
+
+
+def loaded(pipeline: TextPipeline, **context: object) -> LoadedModel:
+    torch.manual_seed(1)
+    model_section = ModelSection(dimension=32, feed_forward=64, encoder_layers=1, decoder_layers=1, heads=2)
+    context_section = ContextSection(**{"kind": "hierarchical", **context})
+    sizes = (len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+    model = build(model_section, context_section, *sizes).eval()
+    return LoadedModel(model, pipeline, model_section, context_section)
+
+
+def translations(pipeline: TextPipeline, sentences: int = len(STORY)) -> Translations:
+    texts = [SOURCES[:sentences], TARGETS[:sentences], WITHOUT[:sentences]]
+    source, target, without = (
+        pipeline.encode(text, side) for text, side in zip(texts, ("source", "target", "target"), strict=True)
+    )
+    return Translations("story", *texts, texts[2], source, target, without, without)
+
+
+@pytest.mark.parametrize("integration", ["encoder", "decoder"])
+@pytest.mark.parametrize("direction", ["offline", "online"])
+@pytest.mark.parametrize("kind", ["hierarchical", "sentence", "word"])
+def test_attention_is_a_distribution_over_the_sentences_that_may_be_seen(
+    plain_pipeline: TextPipeline, kind: str, direction: str, integration: str
+) -> None:
+    model = loaded(plain_pipeline, kind=kind, direction=direction, integration=integration)
+    explanation = explain_translations(model, "m", translations(plain_pipeline))
+    for index, sentence in enumerate(explanation.sentences):
+        if direction == "online" and index == 0:
+            assert sentence.attention is None
+            assert all(score.gain == 0 and score.divergence == 0 for score in sentence.scores)
+            continue
+        assert sentence.attention.queries == len(sentence.context_share) == len(explanation.query_words(index))
+        for query in range(sentence.attention.queries):
+            row = sentence.attention.row(query, 1)
+            assert sum(entry.mass for entry in row.entries) + row.rest == pytest.approx(1.0, abs=1e-3)
+            assert index not in [entry.sentence for entry in row.entries]
+            if direction == "online":
+                assert all(entry.sentence < index for entry in row.entries)
+            for entry in row.entries:
+                width = 0 if kind == "sentence" else len(explanation.sentences[entry.sentence].context_words)
+                assert len(entry.words) == width
+                if width:
+                    assert entry.words.sum() == pytest.approx(1.0, abs=width / 400)
+    assert Explanation.from_json(explanation.to_json()).model == explanation.model
+
+
+@pytest.mark.parametrize("integration", ["encoder", "decoder"])
+def test_scores_are_those_of_the_model(plain_pipeline: TextPipeline, integration: str) -> None:
+    model = loaded(plain_pipeline, integration=integration)
+    given = translations(plain_pipeline)
+    explanation = explain_translations(model, "m", given)
+    count = len(given.sources)
+    pairs = pack_pairs(given.source_ids, given.target_ids, [0] * count, range(count))
+    context = pack_pairs(given.source_ids, given.context_ids, [0] * count, range(count))
+    with torch.inference_mode():
+        for batch, name in ((Batch(pairs, context), "with_context"), (Batch(pairs), "without_context")):
+            bank = None if name == "without_context" else model.model.bank(context.source, context.target)
+            memory, _ = model.model.encode(batch.current.source, bank)
+            states = model.model.decode(batch.current.target, memory, batch.current.source.layout, bank).states
+            expected = token_log_probabilities(states, *model.model.sentence.output(), batch.current.labels)
+            layout = batch.current.target.layout
+            for index, sentence in enumerate(explanation.sentences):
+                found = sum(getattr(score, name) for score in sentence.scores)
+                words = slice(int(layout.starts[index]), int(layout.starts[index] + layout.lengths[index]) - 1)
+                assert found == pytest.approx(float(expected[words].sum()), abs=1e-3)
+
+
+def test_reading_a_document_in_parts_changes_nothing(
+    plain_pipeline: TextPipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = loaded(plain_pipeline)
+    whole = explain_translations(model, "m", translations(plain_pipeline))
+    monkeypatch.setattr(trace_module, "RECORD_ELEMENTS", 1)
+    monkeypatch.setattr(trace_module, "LOGIT_ELEMENTS", 1000)
+    parts = explain_translations(model, "m", translations(plain_pipeline))
+    for one, other in zip(whole.sentences, parts.sentences, strict=True):
+        assert [score.gain for score in one.scores] == pytest.approx([score.gain for score in other.scores], abs=1e-4)
+        assert one.context_share == pytest.approx(other.context_share, abs=1e-5)
+        for query in range(one.attention.queries):
+            first, second = one.attention.average(query), other.attention.average(query)
+            masses = {entry.sentence: entry.mass for entry in second.entries}
+            assert all(abs(masses.get(entry.sentence, 0) - entry.mass) < 1e-3 for entry in first.entries)
+
+
+def test_a_model_without_a_context_layer_shows_translations_and_probabilities(plain_pipeline: TextPipeline) -> None:
+    explanation = explain_translations(loaded(plain_pipeline, kind="none"), "m", translations(plain_pipeline))
+    assert "no context layer" in explanation.notes[0]
+    for sentence in explanation.sentences:
+        assert sentence.attention is None
+        assert len(sentence.scores) == len(sentence.target) == len(sentence.alignment)
+        assert all(score.with_context < 0 and score.gain == 0 for score in sentence.scores)
+
+
+def test_an_empty_document_and_empty_sentences_are_explained(plain_pipeline: TextPipeline) -> None:
+    assert explain_translations(loaded(plain_pipeline), "m", translations(plain_pipeline, 0)).notes == (
+        "The document is empty.",
+    )
+    given = translations(plain_pipeline, 3)
+    lines = [[list(ids) for ids in side] for side in (given.source_ids, given.target_ids, given.context_ids)]
+    texts = [list(side) for side in (given.sources, given.targets, given.targets_without)]
+    for side in (*lines, *texts):
+        side[1] = side[1][:0]
+    for integration in ("encoder", "decoder"):
+        model = loaded(plain_pipeline, integration=integration)
+        hollow = Translations("hollow", *texts, texts[2], *lines, lines[2])
+        explanation = explain_translations(model, "m", hollow)
+        assert explanation.sentences[1].source == explanation.sentences[1].target == ()
+        attended = {e.sentence for e in explanation.sentences[0].attention.average(0).entries}
+        assert attended == {2}
+        assert Explanation.from_json(explanation.to_json()).sentences[2].attention is not None
+
+
+def test_alignments_are_shares_of_source_words(pipeline: TextPipeline) -> None:
+    explanation = explain_translations(loaded(pipeline), "m", translations(pipeline, 4))
+    for sentence in explanation.sentences:
+        for aligned in sentence.alignment:
+            weights = [weight for _, weight in aligned]
+            assert weights == sorted(weights, reverse=True)
+            assert 0 < sum(weights) <= 1.001
+            assert all(0 <= index < len(sentence.source) for index, _ in aligned)
+
+
+def test_words_are_spelled_and_spaced_as_in_the_text(pipeline: TextPipeline) -> None:
+    for text, ids in zip(SOURCES, pipeline.encode(SOURCES, "source"), strict=True):
+        words = words_in(pipeline, ids, "source", text)
+        assert text_of(words) == text
+        assert [word.start for word in words[1:]] == [word.end for word in words[:-1]]
+        assert words[-1].end == len(ids)
+
+
+def test_choices_without_context_are_whole_words_of_the_other_translation(plain_pipeline: TextPipeline) -> None:
+    """A model that predicts "Es" without and "Sie" with context, piece by piece, by construction."""
+    from weitblick.explanation.explain import _Choices, _score
+
+    target, without = (plain_pipeline.encode([text], "target")[0] for text in (TARGETS[1], WITHOUT[1]))
+    words = words_in(plain_pipeline, target, "target", TARGETS[1])
+    words_without = words_in(plain_pipeline, without, "target", WITHOUT[1])
+    zeros = np.zeros(len(target))
+    best_without = np.array([without[0], *target[1:]])
+    figures = trace_module.Predictions(zeros - 0.1, zeros - 2.0, zeros + 0.5, np.array(target), best_without)
+    choices = _Choices(loaded(plain_pipeline), target, without, words_without)
+    score = _score(figures, words[0].start, words[0].end, choices)
+    assert (words[0].text, score.choice_without) == ("Sie", "Es")
+    assert score.gain == pytest.approx(1.9 * (words[0].end - words[0].start))
+    assert _score(figures, words[1].start, words[1].end, choices).choice_without is None
