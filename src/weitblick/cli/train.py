@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
         """
         from weitblick.config import load_recipe
         from weitblick.errors import UserError
-        from weitblick.training.memory import explain_out_of_memory, tune_allocator
+        from weitblick.memory import explain_out_of_memory, tune_allocator
         from weitblick.training.run import train as run
         from weitblick.training.stage import Interrupted
 

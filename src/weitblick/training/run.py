@@ -22,7 +22,7 @@ from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_model, save_model
 from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
-from weitblick.training.distributed import World, join_world
+from weitblick.distributed import World, join_world
 from weitblick.training.stage import StageRun, StageTask
 
 MANIFEST_VERSION = 1

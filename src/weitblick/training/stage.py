@@ -22,7 +22,7 @@ from weitblick.model.document_model import PLAIN, DocumentModel, Reading
 from weitblick.model.folder import load_weights, read_weights, weights_of
 from weitblick.model.loss import smoothed_cross_entropy
 from weitblick.text.special import EOS, UNK
-from weitblick.training.distributed import World
+from weitblick.distributed import World
 from weitblick.training.logs import Logs
 from weitblick.training.optimisation import Optimiser
 from weitblick.training.state import Progress, load_state, save_state

@@ -11,7 +11,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def tune_allocator() -> None:
-    """glibc returns large blocks to the system after each use; keeping them saves most page faults of training."""
+    """glibc returns large blocks to the system after each use; keeping them saves most page faults."""
     if sys.platform != "linux":
         return
     try:
