@@ -43,7 +43,9 @@ def test_prose_comes_back_with_its_paragraphs_and_spaces() -> None:
 
 
 def test_wrapped_lines_are_one_paragraph_and_others_are_not() -> None:
-    wrapped = "It was the best of times, it was the worst of\ntimes, and it was late. Nobody had slept at all\nthat night."
+    wrapped = (
+        "It was the best of times, it was the worst of\ntimes, and it was late. Nobody had slept at all\nthat night."
+    )
     verse = "Roses are red\nviolets are blue"
     Path("a.txt").write_text(f"{wrapped}\n\n{verse}\n")
     (document,) = read_documents(["a.txt"], "prose")

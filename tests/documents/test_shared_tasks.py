@@ -82,7 +82,10 @@ def test_ted_tags() -> None:
 
 
 def test_wmt_sgm() -> None:
-    page = '<refset setid="n" srclang="any" trglang="de">\n<doc sysid="ref" docid="bbc.1" origlang="en">\n<hl>\n{}\n</hl>\n<p>\n{}\n</p>\n</doc>\n</refset>\n'
+    page = (
+        '<refset setid="n" srclang="any" trglang="de">\n<doc sysid="ref" docid="bbc.1" origlang="en">\n'
+        "<hl>\n{}\n</hl>\n<p>\n{}\n</p>\n</doc>\n</refset>\n"
+    )
     Path("s.sgm").write_text(page.format('<seg id="1">A & B</seg>', '<seg id="2">C</seg>'))
     Path("t.sgm").write_text(page.format('<seg id="1">a und b</seg>', '<seg id="2">c</seg>'))
     (document,) = read_documents(["s.sgm", "t.sgm"])
@@ -138,7 +141,7 @@ def test_opus_turns_are_documents(enclosing: bool) -> None:
         Path(language, "ep-1.xml").write_text(file(language, (7, 2, 6)))
     links = "\n".join(f'<link xtargets="{n};{n}" />' for n in range(1, 15) if n != 3)
     Path("de-en.xml").write_text(
-        "<?xml version='1.0'?>\n<!DOCTYPE cesAlign PUBLIC '-//CES//DTD XML cesAlign//EN' ''>\n<cesAlign version='1.0'>\n"
+        "<?xml version='1.0'?>\n<!DOCTYPE cesAlign PUBLIC '-//CES//DTD XML cesAlign//EN' ''>\n<cesAlign>\n"
         f'<linkGrp targType="s" fromDoc="de/ep-1.xml.gz" toDoc="en/ep-1.xml.gz">\n<link xtargets="3;" />\n{links}\n'
         '<link xtargets="15 16;15 16" />\n</linkGrp>\n</cesAlign>\n'
     )

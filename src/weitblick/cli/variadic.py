@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-import click
 from typer.core import TyperCommand
 
 OUTPUT = ("-o", "--output")
@@ -36,11 +36,8 @@ def repeat_outputs(arguments: Iterable[str], takes_value: frozenset[str]) -> lis
 
 
 class OutputsCommand(TyperCommand):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        takes_value = frozenset(
-            name
-            for parameter in self.params
-            if isinstance(parameter, click.Option) and not parameter.is_flag
-            for name in parameter.opts
-        )
+    # Typer brings a click of its own or uses the installed one, by version: neither is named here.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with_value = (parameter for parameter in self.params if getattr(parameter, "is_flag", None) is False)
+        takes_value = frozenset(name for parameter in with_value for name in parameter.opts)
         return super().parse_args(ctx, repeat_outputs(args, takes_value))

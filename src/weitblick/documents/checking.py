@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -159,16 +160,24 @@ def _document_findings(located: Located, seen: dict[bytes, str]) -> Iterator[Fin
 
 def shifted(document: Document) -> int:
     """1 or -1 if target lengths follow source lengths clearly better one line further on or back, else 0."""
-    lengths = [(len(s.source), len(s.target)) for s in document.sentences if s.target]
+    lengths = [
+        (len(s.source), len(s.target)) for s in document.sentences if s.target and s.target.strip() and s.source.strip()
+    ]
     if len(lengths) < SHIFT_SENTENCES or len(lengths) < len(document.sentences):
         return 0
-    sources, targets = ([math.log(length + 1) for length in side] for side in zip(*lengths, strict=True))
+    sources, targets = (_ranks(side) for side in zip(*lengths, strict=True))
     straight = _correlation(sources, targets)
     later, earlier = _correlation(sources[:-1], targets[1:]), _correlation(sources[1:], targets[:-1])
     best = max(later, earlier)
     if best < SHIFT_AGREEMENT or best - straight < SHIFT_GAIN:
         return 0
     return 1 if later == best else -1
+
+
+def _ranks(lengths: Sequence[int]) -> list[float]:
+    """Ranks instead of lengths: a single odd sentence must not decide."""
+    order = sorted(lengths)
+    return [(bisect_left(order, length) + bisect_right(order, length)) / 2 for length in lengths]
 
 
 def _correlation(left: Sequence[float], right: Sequence[float]) -> float:
