@@ -1,0 +1,1 @@
+"""Translation: beam search, passes over documents, the Python interface."""

@@ -1,0 +1,246 @@
+"""Batched beam search with cached decoding. S sentences with K hypotheses each stay one rectangle [S, K] throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from weitblick.errors import UserError
+from weitblick.model.context_bank import ContextBank
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.layout import Layout
+from weitblick.text.special import BOS, EOS, UNK
+from weitblick.translation.candidates import Candidates, best_words
+
+NEVER_PRODUCED = 2  # PAD and BOS, the first ids
+NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translation with words
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """beam: hypotheses per sentence, 1 is greedy search; length_penalty: scores are log-probabilities over
+    length ** length_penalty; n_best: how many hypotheses to return; most_words = factor * source words + slack."""
+
+    beam: int = 4
+    length_penalty: float = 1.0
+    n_best: int = 1
+    length_factor: float = 2.0
+    length_slack: int = 10
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise UserError(f"a beam of {self.beam} holds no hypothesis", remedy="use 1 (greedy) or more")
+        if not 1 <= self.n_best <= self.beam:
+            raise UserError(
+                f"the {self.n_best} best of {self.beam} hypotheses cannot be given",
+                remedy="ask for at least 1 and at most as many as the beam holds",
+            )
+        if not self.length_penalty >= 0:
+            raise UserError(f"length penalty {self.length_penalty} is negative", remedy="use 0 or more")
+
+    def most_words(self, source_words: Tensor) -> Tensor:
+        return (source_words * self.length_factor).long().add_(self.length_slack).clamp_(min=1)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Word ids without EOS; the score that ranks it; its log-probability, and that of each word and of EOS."""
+
+    ids: list[int]
+    score: float
+    log_probability: float
+    word_log_probabilities: list[float]
+
+
+@torch.no_grad()
+def beam_search(
+    model: DocumentModel, memory: Tensor, source: Layout, bank: ContextBank | None, options: SearchOptions
+) -> list[list[Hypothesis]]:
+    """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d]."""
+    if not source.sentences:
+        return []
+    return _Search(model, memory, source, bank, options).run()
+
+
+@dataclass
+class _Hypotheses:
+    """A rectangle of hypotheses of S sentences, best first; -inf marks a place without one.
+
+    scores, sums [S, K]: what ranks them, and their log-probability; lengths [S, K]: words and EOS
+    ids, words [S, K, L]: the words produced and the log-probability of each
+    """
+
+    scores: Tensor
+    sums: Tensor
+    lengths: Tensor
+    ids: Tensor
+    words: Tensor
+
+    @classmethod
+    def none(cls, sentences: int, count: int, longest: int, like: Tensor) -> _Hypotheses:
+        nothing = like.new_full((sentences, count), -torch.inf, dtype=torch.float32)
+        ids = torch.zeros(sentences, count, longest, dtype=torch.long, device=like.device)
+        return cls(nothing, nothing.clone(), ids.new_zeros(sentences, count), ids, ids.to(torch.float32))
+
+    def rows(self, index: Tensor) -> _Hypotheses:
+        return _Hypotheses(*(x.index_select(0, index) for x in self._fields()))
+
+    def merge(self, other: _Hypotheses) -> _Hypotheses:
+        """The best K of both, of equal ones those of `self`."""
+        count = self.scores.shape[1]
+        both = [torch.cat(pair, 1) for pair in zip(self._fields(), other._fields(), strict=True)]
+        order = torch.sort(both[0], dim=1, descending=True, stable=True).indices[:, :count]
+        deep = order[:, :, None].expand(-1, -1, self.ids.shape[2])
+        return _Hypotheses(*(x.gather(1, order if x.dim() == 2 else deep) for x in both))
+
+    def store(self, index: Tensor, other: _Hypotheses) -> None:
+        count = self.scores.shape[1]
+        for mine, theirs in zip(self._fields(), other._fields(), strict=True):
+            mine.index_copy_(0, index, theirs[:, :count])
+
+    def lists(self) -> list[list[Hypothesis]]:
+        scores, sums, lengths, ids, words = (x.tolist() for x in self._fields())
+        return [
+            [
+                Hypothesis(ids[s][k][: lengths[s][k] - 1], score, sums[s][k], words[s][k][: lengths[s][k]])
+                for k, score in enumerate(row)
+                if score > -torch.inf
+            ]
+            for s, row in enumerate(scores)
+        ]
+
+    def _fields(self) -> tuple[Tensor, ...]:
+        return self.scores, self.sums, self.lengths, self.ids, self.words
+
+
+class _Search:
+    """One batch. `live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch
+    when nothing live can become one of its n best, when it has K finished ones, or at its greatest length."""
+
+    def __init__(
+        self, model: DocumentModel, memory: Tensor, source: Layout, bank: ContextBank | None, options: SearchOptions
+    ) -> None:
+        self.model, self.bank, self.options = model, bank, options
+        self.cache = model.sentence.start(memory, source)
+        self.output = model.sentence.output()
+        self.limits = options.most_words(source.lengths - 1)  # [S]
+        self.next_limit = int(self.limits.min())
+        self.documents, self.positions = source.documents, source.positions
+        self.sentences = torch.arange(source.sentences, device=memory.device)  # [S] those still in the batch
+        longest = int(self.limits.max()) + 1
+        self.results = _Hypotheses.none(source.sentences, options.n_best, longest, memory)
+        self.finished = _Hypotheses.none(source.sentences, options.beam, longest, memory)
+        # The first step has one hypothesis a sentence, all later ones K.
+        self.sums = memory.new_zeros(source.sentences, 1, dtype=torch.float32)
+        self.ids = self.finished.ids[:, :1].clone()
+        self.words = self.finished.words[:, :1].clone()
+        self.tokens = torch.full_like(self.sentences, BOS)
+        self.layout = self._step_layout(1)
+
+    def run(self) -> list[list[Hypothesis]]:
+        step = 0
+        while len(self.sentences):
+            self._advance(step)
+            step += 1
+        return self.results.lists()
+
+    def _advance(self, step: int) -> None:
+        beam = self.options.beam
+        states = self.model.step(self.tokens, self.cache, self.layout, self.bank)
+        found = best_words(states, *self.output, 2 * beam, NEVER_PRODUCED if step else NOT_FIRST)
+        sums, parents, tokens = self._best(found, step)
+        ended = (tokens[:, :beam] == EOS) & (sums[:, :beam] > -torch.inf)
+        # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.
+        alive = torch.sort((tokens == EOS).to(torch.uint8), dim=1, stable=True).indices[:, :beam]
+        new_sums = sums.gather(1, alive)
+        unbeaten = self._unbeatable(self.finished, new_sums)
+        at_limit = step == self.next_limit
+        keep: Tensor | None = None
+        if at_limit or bool((ended.any() | unbeaten.any()).item()):
+            self._finish(ended, sums[:, :beam], parents[:, :beam], step)
+            done = self._unbeatable(self.finished, new_sums) | torch.isfinite(self.finished.sums).all(1)
+            keep = self._leave(done | (self.limits == step) if at_limit else done)
+        self._grow(new_sums, parents.gather(1, alive), tokens.gather(1, alive), keep, step)
+
+    def _best(self, found: Candidates, step: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Sums, parents and words [S, 2K] of the best continuations, in order. At its limit a sentence can only end."""
+        sentences, hypotheses = self.sums.shape
+        wanted = 2 * self.options.beam
+        width = found.ids.shape[1]
+        sums = (self.sums[:, :, None] + found.log_probabilities.view(sentences, hypotheses, width)).flatten(1)
+        tokens = found.ids.view(sentences, -1)
+        if sums.shape[1] < wanted:  # a tiny vocabulary
+            missing = (0, wanted - sums.shape[1])
+            sums = torch.nn.functional.pad(sums, missing, value=-torch.inf)
+            tokens = torch.nn.functional.pad(tokens, missing, value=UNK)
+        sums, order = sums.topk(wanted, sorted=True)
+        parents, tokens = (order // width).clamp_(max=hypotheses - 1), tokens.gather(1, order)
+        if step == self.next_limit:
+            last = (self.limits == step)[:, None]
+            ends, order = (self.sums + found.end.view(sentences, hypotheses)).sort(dim=1, descending=True, stable=True)
+            missing = (0, wanted - hypotheses)
+            sums = torch.where(last, torch.nn.functional.pad(ends, missing, value=-torch.inf), sums)
+            parents = torch.where(last, torch.nn.functional.pad(order, missing), parents)
+            tokens = torch.where(last, torch.full_like(tokens, EOS), tokens)
+        return sums, parents, tokens
+
+    def _unbeatable(self, finished: _Hypotheses, live: Tensor) -> Tensor:
+        """[S] whether n hypotheses have finished that no live one can overtake, however long and certain it goes on."""
+        best_possible = live[:, 0] / (self.limits + 1).pow(self.options.length_penalty)
+        return finished.scores[:, self.options.n_best - 1] >= best_possible
+
+    def _finish(self, ended: Tensor, sums: Tensor, parents: Tensor, step: int) -> None:
+        """Candidates [S, K] that end here join the finished hypotheses."""
+        deep = parents[:, :, None].expand(-1, -1, self.ids.shape[2])
+        words = self.words.gather(1, deep)
+        words[:, :, step] = sums - self.sums.gather(1, parents)
+        scores = (sums / (step + 1) ** self.options.length_penalty).masked_fill(~ended, -torch.inf)
+        sums = sums.masked_fill(~ended, -torch.inf)
+        lengths = torch.full_like(parents, step + 1)
+        self.finished = self.finished.merge(_Hypotheses(scores, sums, lengths, self.ids.gather(1, deep), words))
+
+    def _leave(self, done: Tensor) -> Tensor | None:
+        """Stores the results of sentences that are done; gives the rows [S'] that stay, None if all do."""
+        leaving = done.nonzero()[:, 0]
+        if not len(leaving):
+            return None
+        self.results.store(self.sentences[leaving], self.finished.rows(leaving))
+        staying = (~done).nonzero()[:, 0]
+        self.sentences, self.limits = self.sentences[staying], self.limits[staying]
+        self.documents, self.positions = self.documents[staying], self.positions[staying]
+        self.finished = self.finished.rows(staying)
+        self.next_limit = int(self.limits.min()) if len(staying) else 0
+        if len(staying):
+            self.cache.select_sentences(staying)
+        return staying
+
+    def _grow(self, sums: Tensor, parents: Tensor, tokens: Tensor, keep: Tensor | None, step: int) -> None:
+        """The chosen continuations [S, K] become the live hypotheses of the sentences that stay."""
+        before, beam = self.sums.shape[1], self.options.beam
+        rows = torch.arange(len(sums), device=sums.device) if keep is None else keep
+        if keep is not None:
+            sums, parents, tokens = sums[keep], parents[keep], tokens[keep]
+        if not len(rows):
+            return
+        if beam > 1 or keep is not None:
+            origins = (rows[:, None] * before + parents).flatten()  # [S' * K]
+            self.cache.select_hypotheses(origins)
+            shape = (len(rows), beam, self.ids.shape[2])
+            self.ids, self.words = (
+                x.flatten(0, 1).index_select(0, origins).view(shape) for x in (self.ids, self.words)
+            )
+            previous = self.sums.flatten().index_select(0, origins).view(sums.shape)
+        else:
+            previous = self.sums
+        self.ids[:, :, step] = tokens
+        self.words[:, :, step] = sums - previous
+        self.sums, self.tokens = sums, tokens.flatten()
+        if keep is not None or before != beam:
+            self.layout = self._step_layout(beam)
+
+    def _step_layout(self, hypotheses: int) -> Layout:
+        """One token for each hypothesis; the same object as long as the rectangle is the same."""
+        documents = self.documents.repeat_interleave(hypotheses)
+        return Layout(torch.ones_like(documents), documents, self.positions.repeat_interleave(hypotheses))

@@ -1,0 +1,64 @@
+"""The most probable next words of many hypotheses, with as few passes over hypotheses x vocabulary as possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from weitblick.text.special import EOS
+
+STRIP = 64
+"""Words of the vocabulary whose maximum is taken together: the k best words lie in the k strips with the best maxima."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """log_probabilities [N, k] and ids [N, k] of the best words of N hypotheses; end [N] the log-probability of EOS."""
+
+    log_probabilities: Tensor
+    ids: Tensor
+    end: Tensor
+
+
+def best_words(states: Tensor, weight: Tensor, bias: Tensor, count: int, forbidden: int) -> Candidates:
+    """The `count` best words after states [N, d]; the first `forbidden` ids are never among them.
+
+    Probabilities are over the whole vocabulary, forbidden words included, as in training. Of fewer words than `count`
+    all are given.
+    """
+    logits = torch.addmm(bias, states, weight.t())  # [N, V]
+    logits = logits if logits.dtype == torch.float32 else logits.float()
+    maxima = _strip_maxima(logits)
+    highest = maxima.amax(-1, keepdim=True)  # [N, 1]
+    end = logits[:, EOS].clone()
+    outlawed = logits[:, :forbidden].clone()
+    logits[:, :forbidden] = -torch.inf
+    maxima[:, 0] = logits[:, :STRIP].amax(-1)
+    values, ids = _best_of_strips(logits, maxima, count)
+    # The logits are not needed any more: their exponentials take their place.
+    total = logits.sub_(highest).exp_().sum(-1, keepdim=True)
+    total += outlawed.sub_(highest).exp_().sum(-1, keepdim=True)
+    normaliser = highest + total.log_()
+    return Candidates(values - normaliser, ids, end - normaliser[:, 0])
+
+
+def _strip_maxima(logits: Tensor) -> Tensor:
+    """[N, V] -> [N, strips], the last strip perhaps shorter than the others."""
+    whole = (logits.shape[1] - 1) // STRIP
+    maxima = logits.new_empty(logits.shape[0], whole + 1)
+    if whole:
+        maxima[:, :whole] = logits[:, : whole * STRIP].unflatten(1, (whole, STRIP)).amax(-1)
+    maxima[:, whole] = logits[:, whole * STRIP :].amax(-1)
+    return maxima
+
+
+def _best_of_strips(logits: Tensor, maxima: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Values and ids [N, count] of the highest logits, from the strips that hold them."""
+    size = logits.shape[1]
+    strips = maxima.topk(min(count, maxima.shape[1]), sorted=False).indices  # [N, c]
+    places = (strips[:, :, None] * STRIP + torch.arange(STRIP, device=logits.device)).flatten(1)  # [N, c * STRIP]
+    found = logits.gather(1, places.clamp(max=size - 1)).masked_fill_(places >= size, -torch.inf)
+    values, chosen = found.topk(min(count, size), sorted=True)
+    return values, places.gather(1, chosen).clamp_(max=size - 1)

@@ -1,0 +1,125 @@
+"""Encoder states and context banks of many sentences, computed part by part: memory is bounded, whatever the length of
+a document, and what the encoder has computed once is not computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import IdLists, Packed, pack_source, pack_target
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.layout import Layout
+from weitblick.model.sentence_model import SentenceModel
+
+PART_TOKENS = 4096
+"""Tokens that go through an encoder or decoder at a time."""
+
+
+class Sources:
+    """Source sentences and their encoder states, from which any choice of sentences can be taken as a batch."""
+
+    def __init__(
+        self, ids: IdLists, documents: Sequence[int], positions: Sequence[int], device: torch.device | str = "cpu"
+    ) -> None:
+        self.ids = ids
+        self.documents, self.positions = np.asarray(documents), np.asarray(positions)
+        self.lengths = np.array([len(sentence) + 1 for sentence in ids], dtype=np.int64)
+        self.starts = self.lengths.cumsum() - self.lengths
+        self.device = torch.device(device)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def pack(self, chosen: Sequence[int]) -> Packed:
+        index = np.asarray(chosen, dtype=np.int64)
+        ids = [self.ids[i] for i in chosen]
+        return pack_source(ids, self.documents[index].tolist(), self.positions[index].tolist()).to(self.device)
+
+    def pack_targets(self, chosen: Sequence[int], targets: IdLists) -> Packed:
+        index = np.asarray(chosen, dtype=np.int64)
+        ids = [targets[i] for i in chosen]
+        packed, _ = pack_target(ids, self.documents[index].tolist(), self.positions[index].tolist())
+        return packed.to(self.device)
+
+    def layout(self) -> Layout:
+        return Layout.of(self.lengths.tolist(), self.documents.tolist(), self.positions.tolist(), self.device)
+
+    def parts(self, lengths: np.ndarray) -> Iterator[range]:
+        """Runs of sentences of about PART_TOKENS by these lengths [S], at least one sentence each."""
+        begin, tokens = 0, 0
+        for index, length in enumerate(lengths.tolist()):
+            if tokens and tokens + length > PART_TOKENS:
+                yield range(begin, index)
+                begin, tokens = index, 0
+            tokens += length
+        if begin < len(lengths):
+            yield range(begin, len(lengths))
+
+    def encode(self, model: SentenceModel) -> Tensor:
+        """[T, d] states of all sentences, in order."""
+        packs = (self.pack(part) for part in self.parts(self.lengths))
+        return torch.cat([model.encode(packed.tokens, packed.layout) for packed in packs])
+
+    def rows(self, chosen: Sequence[int]) -> Tensor:
+        """Where the tokens of these sentences stand among all."""
+        lengths = self.lengths[chosen]
+        starts = np.repeat(self.starts[chosen] - (lengths.cumsum() - lengths), lengths)
+        return torch.from_numpy(starts + np.arange(len(starts))).to(self.device)
+
+
+def reads_inside(model: DocumentModel) -> bool:
+    """Whether layers themselves read the context (Zhang:18), so that states without context are of no use to it."""
+    return getattr(model.context, "own_encoder", False)
+
+
+def needs_targets(model: DocumentModel) -> bool:
+    return model.in_decoder and not reads_inside(model)
+
+
+def source_bank(model: DocumentModel, sources: Sources, memory: Tensor):  # type: ignore[no-untyped-def]
+    """What source sentences offer as context; `memory` [T, d] are the sentence model's own states of them."""
+    assert model.context is not None
+    if reads_inside(model):
+        return model.bank(sources.pack(range(len(sources))), None)
+    states = memory if model.frozen is None else sources.encode(model.frozen)
+    return model.context.prepare(states, states, sources.layout())
+
+
+def target_bank(model: DocumentModel, sources: Sources, memory: Tensor, targets: IdLists):  # type: ignore[no-untyped-def]
+    """What source sentences together with their translations offer as context."""
+    assert model.context is not None
+    keys, values, layout = target_states(model, sources, memory, targets)
+    return model.context.prepare(keys, values, layout)
+
+
+def target_states(
+    model: DocumentModel, sources: Sources, memory: Tensor, targets: IdLists
+) -> tuple[Tensor, Tensor, Layout]:
+    """Decoder states [T, d] after source attention and at the end, of the steps that predict the targets' words."""
+    provider = model.sentence if model.frozen is None else model.frozen
+    memory = memory if model.frozen is None else sources.encode(model.frozen)
+    lengths = np.array([len(target) + 1 for target in targets], dtype=np.int64)
+    keys, values = [], []
+    for part in sources.parts(lengths + sources.lengths):
+        source, target = sources.pack(part), sources.pack_targets(part, targets)
+        own = memory.index_select(0, sources.rows(part))
+        states = provider.decode(target.tokens, target.layout, own, source.layout)
+        keys.append(states.attended)
+        values.append(states.final)
+    layout = Layout.of(lengths.tolist(), sources.documents.tolist(), sources.positions.tolist(), sources.device)
+    return torch.cat(keys), torch.cat(values), layout
+
+
+def read_sources(model: DocumentModel, sources: Sources, chosen: Sequence[int], memory: Tensor, bank) -> Tensor:  # type: ignore[no-untyped-def]
+    """What the decoder reads for the chosen sentences [T', d]: their states, context mixed in where the encoder does."""
+    own = memory.index_select(0, sources.rows(chosen))
+    if bank is None or not model.in_encoder:
+        return own
+    packed = sources.pack(chosen)
+    if reads_inside(model):
+        return model.encode(packed, bank)[0]
+    assert model.context is not None
+    return model.context(own, own, packed.layout, bank).states

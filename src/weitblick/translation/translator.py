@@ -1,0 +1,118 @@
+"""Translating documents with a trained model.
+
+translator = Translator.load("runs/h-attention/best")
+document = translator.translate(["The cat slept.", "It was tired."])
+print(document.targets)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Unpack
+
+import torch
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.errors import UserError
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.folder import CONFIG, load_model
+from weitblick.text.base import TextPipeline
+from weitblick.translation.options import TranslationOptions, Wishes
+from weitblick.translation.units import TranslatedDocument, Warn, join_documents, split_documents
+from weitblick.translation.window import translate_units
+
+DEFAULT_MODEL = Path(__file__).parent.parent / "models" / "default"
+WINDOW_WORDS = 8000
+"""Words of source text that are read ahead so that sentences of many documents can be batched by their length."""
+
+Text = Document | Sequence[str] | str
+
+
+class TranslationWarning(UserWarning):
+    """Something about the input that the user should know, as an over-long sentence."""
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, TranslationWarning, stacklevel=2)
+
+
+class Translator:
+    """A model and its text pipeline, ready to translate documents of any length."""
+
+    def __init__(self, model: DocumentModel, pipeline: TextPipeline, *, warn: Warn = _warn) -> None:
+        self.model, self.pipeline, self.warn = model, pipeline, warn
+
+    @classmethod
+    def load(
+        cls, path: str | Path | None = None, device: str = "auto", quantize: bool = False, *, warn: Warn = _warn
+    ) -> Translator:
+        """The model in a folder that `weitblick train` wrote; without a path, the one that comes with Weitblick.
+
+        `quantize` computes with 8-bit integers on the CPU: faster, a little less exact, and results may depend on what
+        else is in a batch.
+        """
+        folder = default_model() if path is None else Path(path)
+        if not (folder / CONFIG).exists() and (folder / "best" / CONFIG).exists():
+            raise UserError("is the folder of a run, not of a model", where=folder, remedy=f"name {folder / 'best'}")
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        loaded = load_model(folder, device)
+        model = loaded.model
+        if quantize:
+            from weitblick.translation.quantization import quantize_linears
+
+            model = quantize_linears(model)
+        return cls(model, loaded.pipeline, warn=warn)
+
+    def translate(self, text: Text, **wishes: Unpack[Wishes]) -> Document:
+        """The document with targets. Text may be a document, a list of sentences, or a sentence a line."""
+        return next(self.translate_documents([as_document(text)], **wishes))
+
+    def translate_documents(self, documents: Iterable[Document], **wishes: Unpack[Wishes]) -> Iterator[Document]:
+        """Each document with targets, in order. Documents are read some at a time and translated together."""
+        for translated in self.translations(documents, **wishes):
+            yield translated.document
+
+    def translations(self, documents: Iterable[Document], **wishes: Unpack[Wishes]) -> Iterator[TranslatedDocument]:
+        """As `translate_documents`, together with scores and the n best translations of every sentence."""
+        options = TranslationOptions(**wishes)
+        for window in windows(documents):
+            yield from self.translate_window(window, options)
+
+    def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
+        """Some documents, all at once."""
+        units = split_documents(documents, self.pipeline, self.warn)
+        found = translate_units(self.model, units, options)
+        return join_documents(documents, units, found, self.pipeline)
+
+
+def default_model() -> Path:
+    if not DEFAULT_MODEL.is_dir():
+        raise UserError(
+            "no model is named, and none comes with this installation",
+            remedy="name a model folder, as in: weitblick translate RUN/best DOCUMENT",
+        )
+    return DEFAULT_MODEL
+
+
+def as_document(text: Text) -> Document:
+    if isinstance(text, Document):
+        return text
+    sentences = text.splitlines() if isinstance(text, str) else text
+    return Document("1", tuple(Sentence(sentence) for sentence in sentences))
+
+
+def windows(documents: Iterable[Document], words: int = WINDOW_WORDS) -> Iterator[list[Document]]:
+    """Documents in groups of about so many words, at least one document each."""
+    window: list[Document] = []
+    size = 0
+    for document in documents:
+        window.append(document)
+        size += sum(source.count(" ") + 1 for source in document.sources)
+        if size >= words:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window

@@ -1,0 +1,83 @@
+"""Some documents translated together: passes over all of their sentences, in batches of sentences of like length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from weitblick.config.recipe import ContextSection
+from weitblick.model.document_model import DocumentModel
+from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
+from weitblick.translation.context import Sources, needs_targets, read_sources, source_bank, target_bank
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.units import Unit
+
+Found = list[list[Hypothesis]]
+
+
+def first_pass_model(model: DocumentModel) -> DocumentModel:
+    """What translates without context where translations are context: with frozen states, the stage-1 model."""
+    if model.frozen is None or not needs_targets(model):
+        return model
+    return DocumentModel(model.frozen, None, ContextSection())
+
+
+@torch.no_grad()
+def translate_units(model: DocumentModel, units: Sequence[Unit], options: TranslationOptions) -> Found:
+    """The hypotheses of every unit, best first; none for locked ones."""
+    device = next(model.parameters()).device
+    sources = Sources([u.source for u in units], [u.document for u in units], [u.position for u in units], device)
+    free = [index for index, unit in enumerate(units) if not unit.locked]
+    found: Found = [[] for _ in units]
+    if not free:
+        return found
+    memory = sources.encode(model.sentence)
+    with_context = options.context and model.context is not None
+    if not with_context or not needs_targets(model):
+        bank = source_bank(model, sources, memory) if with_context else None
+        _translate(model, sources, free, memory, bank, options, options.search, found)
+        return found
+
+    targets = [unit.given or [] for unit in units]
+    undrafted = [index for index in free if not targets[index]]
+    first = first_pass_model(model)
+    first_memory = memory if first is model else sources.encode(first.sentence)
+    search = options.first_search if options.passes > 1 else options.search
+    _translate(first, sources, undrafted, first_memory, None, options, search, found)
+    for number in range(2, options.passes + 1):
+        for index in free:
+            targets[index] = found[index][0].ids if found[index] else targets[index]
+        bank = target_bank(model, sources, memory, targets)
+        search = options.search if number == options.passes else options.first_search
+        _translate(model, sources, free, memory, bank, options, search, found)
+    return found
+
+
+def _translate(
+    model: DocumentModel,
+    sources: Sources,
+    chosen: Sequence[int],
+    memory: torch.Tensor,
+    bank: Any,
+    options: TranslationOptions,
+    search: SearchOptions,
+    found: Found,
+) -> None:
+    """One pass over the chosen sentences; what is found takes the place of what was."""
+    for batch in batches_by_length(sources, chosen, max(1, options.batch_tokens // options.beam)):
+        packed = sources.pack(batch)
+        states = read_sources(model, sources, batch, memory, bank)
+        for index, hypotheses in zip(batch, beam_search(model, states, packed.layout, bank, search), strict=True):
+            found[index] = hypotheses
+
+
+def batches_by_length(sources: Sources, chosen: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Batches of at most `tokens` when padded, at least one sentence each, the longest first."""
+    order = sorted(chosen, key=lambda index: (-int(sources.lengths[index]), index))
+    begin = 0
+    while begin < len(order):
+        size = max(1, tokens // int(sources.lengths[order[begin]]))
+        yield order[begin : begin + size]
+        begin += size
