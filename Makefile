@@ -1,0 +1,51 @@
+# make demo   the main job, on a fresh machine: sets up, trains, translates, explains (a second run is quick)
+# make test   the whole test suite
+# Elsewhere than on a CPU: make setup TORCH_INDEX=https://download.pytorch.org/whl/cu128
+
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
+BIN := .venv/bin
+TORCH_OPTIONS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+
+.PHONY: setup demo test test-fast lint format bench docs clean
+
+setup: .venv/ready
+
+.venv/ready: requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH_OPTIONS) $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/ready-dev: .venv/ready requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+demo: setup
+	$(BIN)/weitblick demo --output demo
+
+test: .venv/ready-dev
+	$(BIN)/pytest -n 2 --dist loadfile
+
+test-fast: .venv/ready-dev
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+
+lint: .venv/ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/ready-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/ready-dev
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: setup
+	$(BIN)/weitblick recipe reference > docs/recipe-reference.md
+
+clean:
+	rm -rf .venv demo build
