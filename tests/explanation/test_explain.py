@@ -14,7 +14,7 @@ from weitblick.explanation.explain import Translations, explain_translations
 from weitblick.explanation.schema import Explanation, text_of
 from weitblick.explanation.wording import words_in
 from weitblick.model.build import build
-from weitblick.model.folder import LoadedModel
+from weitblick.model.document_model import DocumentModel
 from weitblick.model.loss import token_log_probabilities
 from weitblick.text.base import TextPipeline
 from weitblick.text.pipeline import learn_pipeline
@@ -34,21 +34,22 @@ def plain_pipeline() -> TextPipeline:
     return learn_pipeline((SOURCES, TARGETS + WITHOUT), TextSection(kind="sentencepiece", merges=450))
 
 
-def loaded(pipeline: TextPipeline, **context: object) -> LoadedModel:
+def model_of(pipeline: TextPipeline, **context: object) -> DocumentModel:
     torch.manual_seed(1)
     model_section = ModelSection(dimension=32, feed_forward=64, encoder_layers=1, decoder_layers=1, heads=2)
     context_section = ContextSection(**{"kind": "hierarchical", **context})
     sizes = (len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
-    model = build(model_section, context_section, *sizes).eval()
-    return LoadedModel(model, pipeline, model_section, context_section)
+    return build(model_section, context_section, *sizes).eval()
 
 
 def translations(pipeline: TextPipeline, sentences: int = len(STORY)) -> Translations:
-    texts = [SOURCES[:sentences], TARGETS[:sentences], WITHOUT[:sentences]]
-    source, target, without = (
-        pipeline.encode(text, side) for text, side in zip(texts, ("source", "target", "target"), strict=True)
-    )
-    return Translations("story", *texts, texts[2], source, target, without, without)
+    sides = ((SOURCES, "source"), (TARGETS, "target"), (WITHOUT, "target"))
+    source, target, without = (pipeline.encode(texts[:sentences], side) for texts, side in sides)
+    return Translations(SOURCES[:sentences], source, target, without, without)
+
+
+def explanation_of(model: DocumentModel, pipeline: TextPipeline, given: Translations | None = None) -> Explanation:
+    return explain_translations(model, pipeline, translations(pipeline) if given is None else given, title="story")
 
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
@@ -57,8 +58,8 @@ def translations(pipeline: TextPipeline, sentences: int = len(STORY)) -> Transla
 def test_attention_is_a_distribution_over_the_sentences_that_may_be_seen(
     plain_pipeline: TextPipeline, kind: str, direction: str, integration: str
 ) -> None:
-    model = loaded(plain_pipeline, kind=kind, direction=direction, integration=integration)
-    explanation = explain_translations(model, "m", translations(plain_pipeline))
+    model = model_of(plain_pipeline, kind=kind, direction=direction, integration=integration)
+    explanation = explanation_of(model, plain_pipeline)
     for index, sentence in enumerate(explanation.sentences):
         if direction == "online" and index == 0:
             assert sentence.attention is None
@@ -81,18 +82,18 @@ def test_attention_is_a_distribution_over_the_sentences_that_may_be_seen(
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
 def test_scores_are_those_of_the_model(plain_pipeline: TextPipeline, integration: str) -> None:
-    model = loaded(plain_pipeline, integration=integration)
+    model = model_of(plain_pipeline, integration=integration)
     given = translations(plain_pipeline)
-    explanation = explain_translations(model, "m", given)
-    count = len(given.sources)
-    pairs = pack_pairs(given.source_ids, given.target_ids, [0] * count, range(count))
-    context = pack_pairs(given.source_ids, given.context_ids, [0] * count, range(count))
+    explanation = explanation_of(model, plain_pipeline, given)
+    count = len(given.texts)
+    pairs = pack_pairs(given.sources, given.targets, [0] * count, range(count))
+    context = pack_pairs(given.sources, given.contexts, [0] * count, range(count))
     with torch.inference_mode():
         for batch, name in ((Batch(pairs, context), "with_context"), (Batch(pairs), "without_context")):
-            bank = None if name == "without_context" else model.model.bank(context.source, context.target)
-            memory, _ = model.model.encode(batch.current.source, bank)
-            states = model.model.decode(batch.current.target, memory, batch.current.source.layout, bank).states
-            expected = token_log_probabilities(states, *model.model.sentence.output(), batch.current.labels)
+            bank = None if name == "without_context" else model.bank(context.source, context.target)
+            memory, _ = model.encode(batch.current.source, bank)
+            states = model.decode(batch.current.target, memory, batch.current.source.layout, bank).states
+            expected = token_log_probabilities(states, *model.sentence.output(), batch.current.labels)
             layout = batch.current.target.layout
             for index, sentence in enumerate(explanation.sentences):
                 found = sum(getattr(score, name) for score in sentence.scores)
@@ -103,11 +104,11 @@ def test_scores_are_those_of_the_model(plain_pipeline: TextPipeline, integration
 def test_reading_a_document_in_parts_changes_nothing(
     plain_pipeline: TextPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = loaded(plain_pipeline)
-    whole = explain_translations(model, "m", translations(plain_pipeline))
+    model = model_of(plain_pipeline)
+    whole = explanation_of(model, plain_pipeline)
     monkeypatch.setattr(trace_module, "RECORD_ELEMENTS", 1)
     monkeypatch.setattr(trace_module, "LOGIT_ELEMENTS", 1000)
-    parts = explain_translations(model, "m", translations(plain_pipeline))
+    parts = explanation_of(model, plain_pipeline)
     for one, other in zip(whole.sentences, parts.sentences, strict=True):
         assert [score.gain for score in one.scores] == pytest.approx([score.gain for score in other.scores], abs=1e-4)
         assert one.context_share == pytest.approx(other.context_share, abs=1e-5)
@@ -118,7 +119,7 @@ def test_reading_a_document_in_parts_changes_nothing(
 
 
 def test_a_model_without_a_context_layer_shows_translations_and_probabilities(plain_pipeline: TextPipeline) -> None:
-    explanation = explain_translations(loaded(plain_pipeline, kind="none"), "m", translations(plain_pipeline))
+    explanation = explanation_of(model_of(plain_pipeline, kind="none"), plain_pipeline)
     assert "no context layer" in explanation.notes[0]
     for sentence in explanation.sentences:
         assert sentence.attention is None
@@ -127,18 +128,16 @@ def test_a_model_without_a_context_layer_shows_translations_and_probabilities(pl
 
 
 def test_an_empty_document_and_empty_sentences_are_explained(plain_pipeline: TextPipeline) -> None:
-    assert explain_translations(loaded(plain_pipeline), "m", translations(plain_pipeline, 0)).notes == (
+    assert explanation_of(model_of(plain_pipeline), plain_pipeline, translations(plain_pipeline, 0)).notes == (
         "The document is empty.",
     )
     given = translations(plain_pipeline, 3)
-    lines = [[list(ids) for ids in side] for side in (given.source_ids, given.target_ids, given.context_ids)]
-    texts = [list(side) for side in (given.sources, given.targets, given.targets_without)]
-    for side in (*lines, *texts):
+    sides = [list(side) for side in (given.texts, given.sources, given.targets, given.targets_without, given.contexts)]
+    for side in sides:
         side[1] = side[1][:0]
     for integration in ("encoder", "decoder"):
-        model = loaded(plain_pipeline, integration=integration)
-        hollow = Translations("hollow", *texts, texts[2], *lines, lines[2])
-        explanation = explain_translations(model, "m", hollow)
+        model = model_of(plain_pipeline, integration=integration)
+        explanation = explanation_of(model, plain_pipeline, Translations(*sides))
         assert explanation.sentences[1].source == explanation.sentences[1].target == ()
         attended = {e.sentence for e in explanation.sentences[0].attention.average(0).entries}
         assert attended == {2}
@@ -146,7 +145,7 @@ def test_an_empty_document_and_empty_sentences_are_explained(plain_pipeline: Tex
 
 
 def test_alignments_are_shares_of_source_words(pipeline: TextPipeline) -> None:
-    explanation = explain_translations(loaded(pipeline), "m", translations(pipeline, 4))
+    explanation = explanation_of(model_of(pipeline), pipeline, translations(pipeline, 4))
     for sentence in explanation.sentences:
         for aligned in sentence.alignment:
             weights = [weight for _, weight in aligned]
@@ -173,7 +172,7 @@ def test_choices_without_context_are_whole_words_of_the_other_translation(plain_
     zeros = np.zeros(len(target))
     best_without = np.array([without[0], *target[1:]])
     figures = trace_module.Predictions(zeros - 0.1, zeros - 2.0, zeros + 0.5, np.array(target), best_without)
-    choices = _Choices(loaded(plain_pipeline), target, without, words_without)
+    choices = _Choices(plain_pipeline, target, without, words_without)
     score = _score(figures, words[0].start, words[0].end, choices)
     assert (words[0].text, score.choice_without) == ("Sie", "Es")
     assert score.gain == pytest.approx(1.9 * (words[0].end - words[0].start))

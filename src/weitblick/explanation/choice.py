@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from weitblick.errors import UserError
 from weitblick.explanation.attention import Row
+from weitblick.explanation.influence import influence
 from weitblick.explanation.schema import Explanation, Word, Words
 
 
@@ -79,13 +80,12 @@ def place(other: int, current: int, minus: str = "−") -> str:
     return f"j{minus if other < current else '+'}{abs(other - current)}"
 
 
-def most_influenced(explanation: Explanation) -> tuple[int, int] | None:
-    """The query word behind the target word that context changed most; None if there is none."""
-    from weitblick.explanation.influence import influence
-
+def most_influenced(explanation: Explanation, only: int | None = None) -> tuple[int, int] | None:
+    """The query word behind the target word that context changed most, of the whole document or of sentence `only`
+    (from 1); None if there is none."""
     for entry in influence(explanation):
         sentence = explanation.sentences[entry.sentence]
-        if sentence.attention is None:
+        if sentence.attention is None or only not in (None, entry.sentence + 1):
             continue
         if explanation.model.integration == "decoder":
             return entry.sentence, entry.word

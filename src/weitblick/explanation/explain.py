@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weitblick.documents.document import Document
 from weitblick.explanation.attention import Attention
 from weitblick.explanation.schema import Explanation, ModelInfo, Score, SentenceExplanation, Words
 from weitblick.explanation.trace import Predictions, SentenceTrace, trace
 from weitblick.explanation.wording import words_in
-from weitblick.model.folder import LoadedModel
+from weitblick.model.document_model import DocumentModel
+from weitblick.text.base import TextPipeline
 from weitblick.text.special import EOS
+from weitblick.translation.beam import Hypothesis
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+from weitblick.translation.units import Unit, split_documents
+from weitblick.translation.window import translate_units
 
 MOST_SENTENCES = 24
 LEAST_MASS = 0.002
@@ -22,41 +29,98 @@ LEAST_ALIGNED = 0.05
 
 @dataclass(frozen=True)
 class Translations:
-    """A document's sentences and its translations as text and as ids (without special ids).
+    """A document's sentences and their translations, as ids without special ones; an over-long sentence counts as
+    several, as it is translated.
 
-    `contexts` are the target sentences that served as context: with decoder integration, the translations of the pass
-    before the last.
+    `contexts` are the target sentences that served as context where there are such: the translations of the pass before
+    the last.
     """
 
-    document: str
-    sources: Sequence[str]
-    targets: Sequence[str]
-    targets_without: Sequence[str]
-    contexts: Sequence[str]
-    source_ids: Sequence[Sequence[int]]
-    target_ids: Sequence[Sequence[int]]
-    target_without_ids: Sequence[Sequence[int]]
-    context_ids: Sequence[Sequence[int]]
+    texts: Sequence[str]
+    sources: Sequence[Sequence[int]]
+    targets: Sequence[Sequence[int]]
+    targets_without: Sequence[Sequence[int]]
+    contexts: Sequence[Sequence[int]]
+
+
+def explain(
+    translator: Translator,
+    document: Document,
+    *,
+    title: str | None = None,
+    model_name: str = "model",
+    most: int = MOST_SENTENCES,
+    beam: int = 4,
+) -> Explanation:
+    """Translates a document with and without context, and reads off the model what the context did.
+
+    `most` context sentences are kept for each word and head; the mass of the others is kept as a sum.
+    """
+    given = translations_of(translator, document, beam)
+    return explain_translations(
+        translator.model, translator.pipeline, given, title=title or document.id, model_name=model_name, most=most
+    )
+
+
+_Row = tuple[str, list[int], list[int], list[int], list[int]]
+
+
+def translations_of(translator: Translator, document: Document, beam: int = 4) -> Translations:
+    """Both translations, by beam search. Locked sentences keep their target, drafts are context of the first pass."""
+    model, pipeline = translator.model, translator.pipeline
+    units = split_documents([document], pipeline, translator.warn)
+    alone = _best(units, translate_units(model, units, TranslationOptions(beam=beam, context=False)))
+    if model.context is None:
+        together = alone
+    else:
+        together = _best(units, translate_units(model, units, TranslationOptions(beam=beam)))
+    first = alone
+    if model.reads_target and model.frozen is not None:
+        first = _best(units, translate_units(model, units, TranslationOptions(beam=beam, passes=1)))
+    contexts = [unit.given or ids for unit, ids in zip(units, first, strict=True)]
+    parts: dict[int, list[_Row]] = {}
+    for index, unit in enumerate(units):
+        row = (unit.text, unit.source, together[index], alone[index], contexts[index])
+        parts.setdefault(unit.sentence, []).append(row)
+    rows: list[_Row] = []
+    for index, sentence in enumerate(document.sentences):
+        rows += parts.get(index, [(sentence.source, [], [], [], [])])
+    return Translations(
+        texts=[row[0] for row in rows],
+        sources=[row[1] for row in rows],
+        targets=[row[2] for row in rows],
+        targets_without=[row[3] for row in rows],
+        contexts=[row[4] for row in rows],
+    )
+
+
+def _best(units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[int]]:
+    return [
+        hypotheses[0].ids if hypotheses else unit.given or [] for unit, hypotheses in zip(units, found, strict=True)
+    ]
 
 
 def explain_translations(
-    loaded: LoadedModel, name: str, given: Translations, most: int = MOST_SENTENCES
+    model: DocumentModel,
+    pipeline: TextPipeline,
+    given: Translations,
+    *,
+    title: str,
+    model_name: str = "model",
+    most: int = MOST_SENTENCES,
 ) -> Explanation:
-    """The explanation of translations that are there already; `most` sentences are kept for each word and head."""
-    pipeline = loaded.pipeline
-    count = range(len(given.sources))
-    sources = [words_in(pipeline, given.source_ids[i], "source", given.sources[i]) for i in count]
-    targets = [words_in(pipeline, given.target_ids[i], "target", given.targets[i]) for i in count]
-    without = [words_in(pipeline, given.target_without_ids[i], "target", given.targets_without[i]) for i in count]
-    decoder = loaded.model.in_decoder
-    contexts = (
-        [words_in(pipeline, given.context_ids[i], "target", given.contexts[i]) for i in count] if decoder else sources
+    """The explanation of translations that are there already."""
+    sources = [words_in(pipeline, ids, "source", text) for ids, text in zip(given.sources, given.texts, strict=True)]
+    targets, without, contexts = (
+        [words_in(pipeline, ids, "target", text) for ids, text in zip(side, pipeline.decode_target(side), strict=True)]
+        for side in (given.targets, given.targets_without, given.contexts)
     )
-    traces = trace(loaded.model, given.source_ids, given.target_ids, given.context_ids)
+    if not model.reads_target:
+        contexts = sources
     sentences = []
-    for index, traced in enumerate(traces):
-        queries = targets[index] if decoder else sources[index]
-        choices = _Choices(loaded, given.target_ids[index], given.target_without_ids[index], without[index])
+    for index, traced in enumerate(trace(model, given.sources, given.targets, given.contexts)):
+        queries = targets[index] if model.in_decoder else sources[index]
+        choices = _Choices(pipeline, given.targets[index], given.targets_without[index], without[index])
         sentences.append(
             SentenceExplanation(
                 sources[index],
@@ -69,25 +133,30 @@ def explain_translations(
                 _attention(traced, queries, contexts, most),
             )
         )
-    model = _info(loaded, name)
+    info = _info(model, model_name, sentences)
     languages = (pipeline.source_language, pipeline.target_language)
-    return Explanation(given.document, *languages, model, tuple(sentences), _notes(model, sentences))
+    return Explanation(title, *languages, info, tuple(sentences), _notes(info, sentences))
 
 
-def _info(loaded: LoadedModel, name: str) -> ModelInfo:
-    context = loaded.context_section
-    flat = {"sentence": (context.sentence_attention, None), "word": (None, context.word_attention)}
-    attentions = flat.get(context.kind, (context.sentence_attention, context.word_attention))
-    heads = 0 if context.kind == "none" else context.heads or loaded.model_section.heads
+def _info(model: DocumentModel, name: str, sentences: Sequence[SentenceExplanation]) -> ModelInfo:
+    context = model.section
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    if model.context is None:
+        return ModelInfo(name, "none", parameters=parameters)
+    attentions = {
+        "sentence": (context.sentence_attention, None),
+        "word": (None, context.word_attention),
+        "hierarchical": (context.sentence_attention, context.word_attention),
+    }
     return ModelInfo(
         name,
         context.kind,
         context.integration,
         context.direction,
-        heads,
-        *((None, None) if context.kind == "none" else attentions),
-        None if context.kind == "none" else context.states,
-        sum(parameter.numel() for parameter in loaded.model.parameters()),
+        next((sentence.attention.heads for sentence in sentences if sentence.attention), context.heads or 0),
+        *attentions.get(context.kind, (None, None)),
+        context.states,
+        parameters,
     )
 
 
@@ -99,6 +168,11 @@ def _notes(model: ModelInfo, sentences: Sequence[SentenceExplanation]) -> tuple[
             "This model has no context layer: it translates every sentence alone, so there is no attention to show. "
             "What there is: the translation and the probability of every word.",
         )
+    if model.kind == "zhang":
+        return (
+            "This model reads its context inside every layer, so there is no one attention to show. What there is: the "
+            "gate, and how the context changed the probability of every word.",
+        )
     if not any(sentence.attention for sentence in sentences):
         return ("No sentence of this document had any context to attend to.",)
     return ()
@@ -108,7 +182,7 @@ def _notes(model: ModelInfo, sentences: Sequence[SentenceExplanation]) -> tuple[
 class _Choices:
     """What would have stood in place of a piece: the whole word if the translation without context has it."""
 
-    loaded: LoadedModel
+    pipeline: TextPipeline
     target: Sequence[int]
     target_without: Sequence[int]
     words_without: Words
@@ -121,7 +195,7 @@ class _Choices:
         for word in self.words_without:
             if list(self.target_without[word.start : word.start + len(beginning)]) == beginning:
                 return word.text
-        surface = self.loaded.pipeline.words(beginning, "target")
+        surface = self.pipeline.words(beginning, "target")
         return "".join(text for _, _, text in surface) + "…"
 
 

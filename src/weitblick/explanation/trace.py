@@ -14,14 +14,15 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.batch import Packed, pack_source, pack_target
-from weitblick.model.context_bank import ContextBank
 from weitblick.model.context_layer import ContextResult
+from weitblick.model.context_module import Bank
 from weitblick.model.context_record import AttentionRecord
 from weitblick.model.document_model import DocumentModel, Reading
 from weitblick.model.layout import Layout
 
 RECORD_ELEMENTS = 40_000_000
 LOGIT_ELEMENTS = 4_000_000
+USUAL_HEADS = 8
 
 Ids = Sequence[Sequence[int]]
 
@@ -64,7 +65,7 @@ def trace(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> It
     everything = list(range(len(sources)))
     bank = None
     if model.context is not None and sources:
-        target = _target(contexts, everything, device)[0] if model.in_decoder else None
+        target = _target(contexts, everything, device)[0] if model.reads_target else None
         bank = model.bank(_source(sources, everything, device), target)
     for part in _parts(model, sources, targets, contexts):
         yield from _trace_part(model, sources, targets, part, bank, device)
@@ -73,8 +74,8 @@ def trace(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> It
 def _parts(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[list[int]]:
     """Runs of sentences whose attention record is not too large."""
     queries = targets if model.in_decoder else sources
-    columns = sum(len(ids) for ids in (contexts if model.in_decoder else sources))
-    heads = 1 if model.context is None else model.context.attention.heads
+    columns = sum(len(ids) for ids in (contexts if model.reads_target else sources))
+    heads = model.section.heads or USUAL_HEADS
     allowed = max(1, RECORD_ELEMENTS // max(1, columns * heads))
     part: list[int] = []
     size = 0
@@ -99,7 +100,7 @@ def _target(targets: Ids, part: list[int], device: torch.device) -> tuple[Packed
 
 
 def _trace_part(
-    model: DocumentModel, sources: Ids, targets: Ids, part: list[int], bank: ContextBank | None, device: torch.device
+    model: DocumentModel, sources: Ids, targets: Ids, part: list[int], bank: Bank | None, device: torch.device
 ) -> Iterator[SentenceTrace]:
     source = _source(sources, part, device)
     target, labels = _target(targets, part, device)

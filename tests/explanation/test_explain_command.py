@@ -1,0 +1,107 @@
+"""`weitblick explain` as its users meet it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from synthetic_explanation import build
+from typer.testing import CliRunner
+
+from weitblick.cli.main import app
+from weitblick.errors import UserError
+from weitblick.explanation.schema import Explanation
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    build(heads=4).save(tmp_path / "saved.json")
+    return str(tmp_path / "saved.json")
+
+
+def run(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, ["explain", *map(str, arguments)])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("r.html", b"<!doctype html>"), ("r.json", b'{"format_version"'), ("r.svg", b"<?xml"), ("r.tex", b"% needs")],
+)
+def test_the_name_of_the_output_tells_its_format(saved: str, tmp_path: Path, name: str, start: bytes) -> None:
+    assert "14 sentences" in run(saved, "-o", tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_json_about_what_was_written(saved: str, tmp_path: Path) -> None:
+    value = json.loads(run(saved, "-o", tmp_path / "r.html", "--json"))
+    assert (value["sentences"], value["format"]) == (14, "html")
+    assert value["choices_changed"] > 0
+
+
+def test_an_explanation_goes_to_standard_output_alone(saved: str) -> None:
+    assert Explanation.from_json(json.loads(run(saved, "-o", "-", "--format", "json"))).document == "The observatory"
+
+
+def test_the_chosen_word_and_heads_are_drawn(saved: str) -> None:
+    table = run(saved, "-o", "-", "--format", "latex", "--sentence", "8", "--word", "12", "--heads", "2,4")
+    assert r"\textbf{it} shines" in table
+    assert "Head 2: " in table
+    assert "Head 4: " in table
+    assert "Head 1: " not in table
+
+
+def test_corpus_statistics_as_data_and_plot(saved: str, tmp_path: Path) -> None:
+    run(saved, "-o", tmp_path / "reach.json", "--corpus")
+    assert json.loads((tmp_path / "reach.json").read_text())["documents"] == 1
+    run(saved, "-o", tmp_path / "reach.svg", "--corpus")
+    assert (tmp_path / "reach.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "x.foo"], "does not tell a format"),
+        (["-o", "x.html", "--format", "pdf"], "--format pdf is unknown"),
+        (["-o", "x.html", "--corpus"], "does not tell a format; use --format json"),
+        (["-o", "-", "--format", "png"], "cannot go to standard output"),
+        (["-o", "x.png", "--sentence", "99", "--word", "1"], "no sentence 99 .* from 1 to 14"),
+        (["-o", "x.png", "--sentence", "99"], "no sentence 99"),
+        (["-o", "x.png", "--sentence", "2", "--word", "30"], "no source word 30 .* 1:It 2:was"),
+        (["-o", "x.png", "--word", "3"], "--word without --sentence"),
+        (["-o", "x.png", "--heads", "one"], "--heads one is not a list of numbers"),
+        (["-o", "x.png", "--heads", "5"], "no head 5; choose heads from 1 to 4"),
+        (["third", "fourth", "-o", "x.html"], "not 3 files"),
+    ],
+)
+def test_mistakes_are_named(
+    saved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        run(saved, *arguments)
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_files_that_are_missing_or_empty_are_named(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(UserError, match=r"nowhere\.txt: no such file"):
+        run(tmp_path / "nowhere.txt", "-o", "x.html")
+    with pytest.raises(UserError, match=r"empty\.txt: holds no document"):
+        run(tmp_path / "empty.txt", "-o", "x.html")
+    with pytest.raises(UserError, match=r"other\.json: format_version is None"):
+        run(tmp_path / "other.json", "-o", "x.html")
+
+
+def test_a_model_without_context_has_a_report_but_no_figure(tmp_path: Path) -> None:
+    build(4, kind="none").save(tmp_path / "plain.json")
+    run(tmp_path / "plain.json", "-o", tmp_path / "r.html")
+    with pytest.raises(UserError, match="nothing to draw"):
+        run(tmp_path / "plain.json", "-o", tmp_path / "r.png", "--sentence", "1", "--word", "1")
+    with pytest.raises(UserError, match="context changed no word"):
+        run(tmp_path / "plain.json", "-o", tmp_path / "r.png")
