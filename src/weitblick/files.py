@@ -110,6 +110,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
         os.replace(temporary, path)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise _explain_write(path, error) from None
     finally:
@@ -156,6 +158,8 @@ def _text_stream(path: str | Path, temporary: Path | None) -> Iterator[IO[str]]:
         with opener(temporary or path, "wt", encoding="utf-8", newline="\n") as stream:
             yield stream
             stream.flush()
+    except BrokenPipeError:
+        raise  # of another output: the reader of standard output has gone
     except OSError as error:
         raise _explain_write(path, error) from None
 

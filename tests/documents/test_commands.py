@@ -140,6 +140,18 @@ def test_full_standard_output_is_one_line(pair: tuple[str, str]) -> None:
     assert (result.returncode, result.stderr.count(b"\n")) == (2, 1)
 
 
+def test_a_reader_that_leaves_is_no_error_of_the_other_output() -> None:
+    Path("a").write_text("a sentence of some length\n" * 20_000)
+    command = [sys.executable, "-m", "weitblick", "data", "convert", "a", "a", "-o", "-", "out.de", "--to", "text"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"a sentence of some length\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert not list(Path().glob("*out.de*"))
+
+
 def test_a_disk_that_fills_up_leaves_no_output(pair: tuple[str, str]) -> None:
     Path("big").write_text("a sentence of some length\n" * 20_000)
     Path("small").write_text("kurz\n" * 20_000)
