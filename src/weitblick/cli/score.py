@@ -25,7 +25,13 @@ Tokenised = Annotated[
     bool, typer.Option("--tokenised", help="The files are Moses-tokenised: BLEU takes them as they are.")
 ]
 Paraphrases = Annotated[Path | None, typer.Option(help="METEOR: paraphrase table (three lines an entry, .gz or not).")]
-FunctionWords = Annotated[Path | None, typer.Option(help="METEOR: function words, one a line, in place of ours.")]
+FunctionWords = Annotated[
+    str | None,
+    typer.Option(
+        help="METEOR: a file of function words, one a line, or de or en for our lists. The language's own by default; "
+        "Meteor 1.5 itself uses the English ones for every language."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -81,7 +87,7 @@ def score(
 
 
 def _build_metrics(
-    names: str | None, language: str, tokenised: bool, paraphrases: Path | None, function_words: Path | None
+    names: str | None, language: str, tokenised: bool, paraphrases: Path | None, function_words: str | None
 ) -> list[Metric]:
     from weitblick.errors import UserError
     from weitblick.evaluation.metrics import METRICS, build_metric

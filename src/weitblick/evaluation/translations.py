@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
 from weitblick.files import read_lines
 
@@ -36,9 +35,11 @@ class Translations:
 
 def read_text(path: str | Path) -> JudgedText:
     """The sentences of one file in any of our formats: the targets where it has targets, otherwise its only side."""
+    from weitblick.documents.formats import read_documents
+
     sentences: list[str] = []
     lengths: list[int] = []
-    for document in _read_documents(path):
+    for document in read_documents([path]):
         if not document.sentences:
             continue
         sentences.extend(s.source if s.target is None else s.target for s in document.sentences)
@@ -46,16 +47,6 @@ def read_text(path: str | Path) -> JudgedText:
     if not any(sentence.strip() for sentence in sentences):
         raise UserError("has no text", where=path, remedy="give a file with one sentence a line")
     return JudgedText(Path(path), sentences, lengths)
-
-
-def _read_documents(path: str | Path) -> Iterator[Document]:
-    sentences: list[Sentence] = []
-    for line in (*read_lines(path), ""):
-        if line.strip():
-            sentences.append(Sentence(line.strip()))
-        elif sentences:
-            yield Document("", tuple(sentences))
-            sentences = []
 
 
 def read_translations(
