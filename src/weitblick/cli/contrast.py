@@ -1,7 +1,201 @@
+"""`weitblick contrast`: does a model find the right translation more probable than wrong ones?"""
+
 from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weitblick.errors import UserError
+from weitblick.files import STANDARD
+
+if TYPE_CHECKING:
+    from weitblick.evaluation.scoring import ContextMode, Progress
+    from weitblick.translation.translator import Translator
+
+GROUPS = {
+    "by_direction": "direction",
+    "by_phenomenon": "phenomenon",
+    "by_pronoun": "pronoun",
+    "by_antecedent": "antecedent",
+}
+
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("contrast")(contrast)
+
+
+def contrast(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[MODEL] SUITE",
+            help="A model folder (the model that comes with weitblick if not named) and a suite: JSON lines with "
+            "source, sentence, reference and contrastive (and target for models that read target context), or "
+            "ContraPro's JSON; - is standard input.",
+        ),
+    ],
+    no_context: Annotated[bool, typer.Option("--no-context", help="Score every sentence on its own.")] = False,
+    random_context: Annotated[
+        bool, typer.Option("--random-context", help="Let every sentence read a random other document.")
+    ] = False,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="Own, removed and random context, one beside the other.")
+    ] = False,
+    documents: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="ContraPro: its document files (documents/ beside SUITE).")
+    ] = None,
+    context_sentences: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Keep N sentences before and after the tested one.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N items.")] = None,
+    seed: Annotated[int, typer.Option(help="Who reads whose context with --random-context.")] = 1,
+    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens scored at a time.")] = 8192,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; all cores if not given.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Contrastive accuracy: how often a reference is more probable than every wrong variant of it.
+
+    The summed log-probability of each translation counts, given its document (and the suite's target sentences, where
+    the model reads target context). A tie is no correct decision, and is counted. --controls tells the use of context
+    from the mere presence of it.
+
+    Example: weitblick contrast runs/tiny/best corpora/small/contrast.jsonl --controls
+    """
+    if no_context + random_context + controls > 1:
+        raise UserError("--no-context, --random-context and --controls exclude each other", remedy="name one of them")
+    model, suite = model_and_files(inputs, 1, "SUITE")
+
+    from weitblick.evaluation.contrast import encode_suite, judge_suite, summarise, without_context
+    from weitblick.evaluation.scoring import CONTEXT_MODES
+    from weitblick.evaluation.suites import read_suite
+
+    items = read_suite(suite[0], documents=documents, context_sentences=context_sentences, limit=limit)
+    translator = load_translator(model, device, threads)
+    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_target)
+    modes: tuple[ContextMode, ...] = CONTEXT_MODES if controls else ("own",)
+    if no_context or random_context:
+        modes = ("removed",) if no_context else ("random",)
+    results: dict[str, dict[str, Any]] = {}
+    with progress_bar(len(modes) * len(encoded.candidates), "scoring") as advance:
+        for mode in modes:
+            verdicts = judge_suite(
+                translator.model, encoded, mode, seed=seed, batch_tokens=batch_tokens, progress=advance
+            )
+            results[mode] = summarise(verdicts)
+    missing = without_context(translator.model, items)
+    report: dict[str, Any] = {
+        "model": model or "default",
+        "suite": suite[0],
+        "context": modes[0],
+        "reads_context": translator.model.context is not None,
+        "without_context": missing,
+        **results[modes[0]],
+    }
+    if controls:
+        report["controls"] = results
+    if as_json:
+        typer.echo(json.dumps(report, ensure_ascii=False))
+    else:
+        _print(results, missing, translator.model.context is not None)
+
+
+def model_and_files(inputs: list[str], count: int, names: str) -> tuple[str | None, list[str]]:
+    """A model folder or None, and exactly `count` files."""
+    model = inputs[0] if len(inputs) > count else None
+    files = inputs[1:] if model else inputs
+    if len(files) != count:
+        raise UserError(f"{len(inputs)} files are named", remedy=f"name [MODEL] {names}")
+    if model is not None and not Path(model).is_dir():
+        raise UserError("no such model folder", where=model, remedy="name a folder that weitblick train wrote")
+    for name in files:
+        if name != STANDARD and not Path(name).exists():
+            raise UserError("no such file", where=name, remedy="check the path")
+        if Path(name).is_dir():
+            raise UserError("is a directory, not a file", where=name, remedy=f"name [MODEL] {names}")
+    return model, files
+
+
+def load_translator(model: str | None, device: str, threads: int | None) -> Translator:
+    import torch
+
+    from weitblick.memory import tune_allocator
+    from weitblick.translation.translator import Translator
+
+    tune_allocator()
+    if threads:
+        torch.set_num_threads(threads)
+    return Translator.load(model, device)
+
+
+@contextmanager
+def progress_bar(total: int, what: str) -> Iterator[Progress]:
+    """A bar on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=total)
+        yield lambda count: bars.advance(task, count)
+
+
+def _print(results: dict[str, dict[str, Any]], missing: int, reads_context: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    first = next(iter(results.values()))
+    console = Console()
+    distances = list(first["by_distance"])
+    table = Table("context", title="accuracy by antecedent distance", box=None, pad_edge=False, title_justify="left")
+    for name in ["all", *distances, "ties"]:
+        table.add_column(name, justify="right")
+    for mode, result in results.items():
+        values = [result["accuracy"], *(result["by_distance"][name]["accuracy"] for name in distances)]
+        table.add_row(mode, *(f"{value:.3f}" for value in values), str(result["ties"]))
+    table.add_row("chance", *_across(first, distances, "chance", ".3f"), "")
+    table.add_row("items", *_across(first, distances, "items", "d"), "")
+    console.print(table)
+    for key, title in GROUPS.items():
+        if len(first[key]) > 1 or (first[key] and key == "by_direction"):
+            console.print()
+            console.print(_group_table(results, key, title))
+    console.print()
+    if not reads_context:
+        console.print("The model is sentence-level: it reads no context.")
+    if missing:
+        console.print(f"{missing} of {first['items']} items have no context that the model could read.")
+    console.print("A tie counts as wrong.")
+
+
+def _across(result: dict[str, Any], distances: list[str], what: str, form: str) -> list[str]:
+    return [format(result[what], form), *(format(result["by_distance"][name][what], form) for name in distances)]
+
+
+def _group_table(results: dict[str, dict[str, Any]], key: str, title: str) -> Any:
+    """One row a group, one column a context; a direction also by distance, past and future apart."""
+    from rich.table import Table
+
+    first = next(iter(results.values()))
+    table = Table(title, box=None, pad_edge=False)
+    for name in [*results, "chance", "items"]:
+        table.add_column(name, justify="right")
+
+    def add(name: str, groups: list[dict[str, Any]]) -> None:
+        accuracies = (f"{group['accuracy']:.3f}" for group in groups)
+        table.add_row(name, *accuracies, f"{groups[0]['chance']:.3f}", str(groups[0]["items"]))
+
+    for name in first[key]:
+        groups = [result[key][name] for result in results.values()]
+        add(name, groups)
+        for distance in groups[0].get("by_distance", {}):
+            add(f"  {distance}", [group["by_distance"][distance] for group in groups])
+    return table
