@@ -126,7 +126,10 @@ def nearest(key: str, known: Sequence[str]) -> str | None:
 
 
 def known_keys(kind: type[BaseModel]) -> list[str]:
-    return [key for key, _ in walk_fields(kind)]
+    """Every leaf key and every section."""
+    leaves = [key for key, _ in walk_fields(kind)]
+    sections = {key[:end] for key in leaves for end, character in enumerate(key) if character == "."}
+    return [*sorted(sections), *leaves]
 
 
 def walk_fields(kind: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
