@@ -60,7 +60,9 @@ class ContextSection(Section):
     backpropagate: bool = Field(False, description="let gradients reach live context states")
     heads: int | None = Field(None, gt=0, description="heads of the context layer; the model's if not given")
     dropout: float = Field(0.1, ge=0, lt=1, description="inside the context layer")
-    sentences: int = Field(3, gt=0, description="zhang, han: how many previous sentences (the papers: 2 and 3)")
+    sentences: int | None = Field(
+        None, gt=0, description="zhang, han: how many previous sentences; if not given 2 and 3, as in the papers"
+    )
     gate_start: float = Field(
         0.0, description="start of a learned gate bias; 3 starts near pass-through; 0: no bias, as in the paper"
     )
@@ -68,6 +70,17 @@ class ContextSection(Section):
         False, description="start query and key projections near the identity: like attends to like at once"
     )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
+
+    @model_validator(mode="after")
+    def _complete_baselines(self) -> ContextSection:
+        if self.kind not in ("zhang", "han"):
+            return self
+        if self.direction == "offline" and "direction" in self.model_fields_set:
+            raise ValueError(f"{self.kind} reads previous sentences only; set direction to online")
+        self.direction = "online"
+        if self.sentences is None:
+            self.sentences = 2 if self.kind == "zhang" else 3
+        return self
 
 
 class TextSection(Section):
@@ -143,3 +156,11 @@ class Recipe(Section):
     context: ContextSection = Field(default_factory=ContextSection, description="document-level context")
     sentence_stage: StageSection = Field(default_factory=StageSection, description="stage 1")
     context_stage: ContextStageSection = Field(default_factory=ContextStageSection, description="stage 2")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> Recipe:
+        if self.context.kind == "zhang" and self.model.architecture != "transformer":
+            raise ValueError(
+                f"context.kind zhang reads inside the layers of a transformer, not {self.model.architecture}"
+            )
+        return self

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.model.context_layer import ContextLayer
+from weitblick.model.context_module import ContextModule
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.han import HierarchicalNetwork
+from weitblick.model.rnnsearch import RNNSearch
 from weitblick.model.sentence_model import SentenceModel
 from weitblick.model.transformer import Transformer
+from weitblick.model.zhang import ZhangContext
+
+SENTENCE_MODELS: dict[str, type[SentenceModel]] = {"transformer": Transformer, "rnnsearch": RNNSearch}
+CONTEXT_MODULES: dict[str, type[ContextModule]] = {
+    "sentence": ContextLayer,
+    "word": ContextLayer,
+    "hierarchical": ContextLayer,
+    "han": HierarchicalNetwork,
+    "zhang": ZhangContext,
+}
 
 
 def build_sentence_model(model: ModelSection, source_size: int, target_size: int) -> SentenceModel:
-    return Transformer(model, source_size, target_size)
+    return SENTENCE_MODELS[model.architecture](model, source_size, target_size)
 
 
 def build(model: ModelSection, context: ContextSection, source_size: int, target_size: int) -> DocumentModel:
@@ -17,7 +31,10 @@ def build(model: ModelSection, context: ContextSection, source_size: int, target
     sentence = build_sentence_model(model, source_size, target_size)
     if context.kind == "none":
         return DocumentModel(sentence, None, context)
-    from weitblick.model.context_layer import ContextLayer
-
-    frozen = build_sentence_model(model, source_size, target_size) if context.states == "frozen" else None
-    return DocumentModel(sentence, ContextLayer(context, model), context, frozen)
+    # The module is as wide as the states it reads.
+    width = sentence.memory_dimension if context.integration == "encoder" else sentence.dimension
+    module = CONTEXT_MODULES[context.kind](context, model.model_copy(update={"dimension": width}))
+    # What a module with its own encoder reads, the embedding, never changes in stage 2: no copy is needed.
+    keep = context.states == "frozen" and not module.own_encoder
+    frozen = build_sentence_model(model, source_size, target_size) if keep else None
+    return DocumentModel(sentence, module, context, frozen)

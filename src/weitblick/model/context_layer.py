@@ -17,6 +17,7 @@ from weitblick.model.context_attention import (
     WordAttention,
 )
 from weitblick.model.context_bank import ContextBank
+from weitblick.model.context_module import ContextModule
 from weitblick.model.context_record import AttentionRecord
 from weitblick.model.layout import Layout
 
@@ -44,7 +45,7 @@ class ContextResult:
     record: AttentionRecord | None = None
 
 
-class ContextLayer(nn.Module):
+class ContextLayer(ContextModule):
     """attention -> dropout -> norm -> feed-forward -> dropout -> norm -> gate, without residuals."""
 
     def __init__(self, context: ContextSection, model: ModelSection) -> None:

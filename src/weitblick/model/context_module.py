@@ -24,7 +24,9 @@ Bank = Any
 class Inside(Protocol):
     """One pass of the current sentences through an encoder or decoder whose layers read the context."""
 
-    sub_layers: Sequence[Callable[[Tensor], Tensor]]
+    @property
+    def sub_layers(self) -> Sequence[Callable[[Tensor], Tensor]]:
+        """[Tq, d] -> [Tq, d] behind the self-attention of each layer, in order."""
 
     def result(self, states: Tensor) -> ContextResult:
         """What the pass did, given its last states [Tq, d]."""

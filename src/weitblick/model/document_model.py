@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from weitblick.batches.batch import Batch, Packed
 from weitblick.config.recipe import ContextSection
+from weitblick.model.context_module import Bank, ContextModule
 from weitblick.model.layout import Layout
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 if TYPE_CHECKING:
-    from weitblick.model.context_bank import ContextBank
-    from weitblick.model.context_layer import ContextLayer, ContextResult
+    from weitblick.model.context_layer import ContextResult
+
+SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,13 @@ PLAIN = Reading()
 
 
 class DocumentModel(nn.Module):
-    """The sentence model, the context layer behind its encoder or decoder, and, where context states are frozen, the
+    """The sentence model, the context module in its encoder or decoder, and, where context states are frozen, the
     stage-1 model that they come from."""
 
     def __init__(
         self,
         sentence: SentenceModel,
-        context: ContextLayer | None,
+        context: ContextModule | None,
         section: ContextSection,
         frozen: SentenceModel | None = None,
     ) -> None:
@@ -73,6 +76,11 @@ class DocumentModel(nn.Module):
     def in_decoder(self) -> bool:
         return self.context is not None and self.section.integration == "decoder"
 
+    @property
+    def reads_target(self) -> bool:
+        """Whether target sentences are context: translations must be there before others can read them."""
+        return self.in_decoder and self.context is not None and not self.context.own_encoder
+
     def train(self, mode: bool = True) -> DocumentModel:
         super().train(mode)
         if self.frozen is not None:
@@ -87,81 +95,114 @@ class DocumentModel(nn.Module):
         batch: Batch,
         reading: Reading = PLAIN,
         source_tokens: Tensor | None = None,
-        bank: ContextBank | None = None,
+        bank: Bank | None = None,
     ) -> ModelOutput:
         """One teacher-forced pass. `source_tokens` replaces the current source (words hidden), not the context's;
         `bank` replaces the batch's own context (that of other documents, as a control)."""
         current = batch.current
         source = current.source if source_tokens is None else Packed(source_tokens, current.source.layout)
-        if self.context is None:
-            memory = self.sentence.encode(source.tokens, source.layout)
-            return ModelOutput(self._decode(current.target, memory, source.layout).final)
-        apart = self.frozen is not None or batch.context is not None or source_tokens is not None
-        everything = batch.all_sentences
-        if bank is None and apart:
-            bank = self.bank(everything.source, everything.target)
-        memory = self.sentence.encode(source.tokens, source.layout)
-        if self.in_encoder:
-            bank = bank or self.context.prepare(*self._detached(memory, memory), source.layout)
-            result = self._read(memory, memory, source.layout, bank, reading)
-            return ModelOutput(self._decode(current.target, result.states, source.layout).final, result)
-        decoded = self._decode(current.target, memory, source.layout)
-        layout = current.target.layout
-        bank = bank or self.context.prepare(*self._detached(decoded.attended, decoded.final), layout)
-        result = self._read(decoded.final, decoded.attended, layout, bank, reading)
-        return ModelOutput(result.states, result)
+        live = self.context is not None and bank is None
+        if live and self._apart(batch, source_tokens):
+            everything = batch.all_sentences
+            bank, live = self.bank(everything.source, everything.target), False
+        memory, read = self._encode(source, bank, reading, live)
+        output = self._decode(current.target, memory, source.layout, bank, reading, live)
+        return output if read is None else replace(output, context=read)
 
-    def bank(self, source: Packed, target: Packed | None) -> ContextBank:
+    def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
+        """Whether context states need a pass of their own: the current sentences' states are not what is read."""
+        assert self.context is not None
+        other_states = self.context.own_encoder or self.frozen is not None
+        return other_states or batch.context is not None or source_tokens is not None
+
+    def bank(self, source: Packed, target: Packed | None) -> Bank:
         """The context that these sentences offer, from a pass of their own without gradient."""
         assert self.context is not None
         model = self.sentence if self.frozen is None else self.frozen
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.section.backpropagate and self.frozen is None):
-            memory = model.encode(source.tokens, source.layout)
-            if self.in_encoder:
-                states, layout = (memory, memory), source.layout
+            if self.context.own_encoder:
+                keys = values = model.source_table(source.tokens).detach()
+                layout = source.layout
+            elif self.in_encoder:
+                keys = values = model.encode(source.tokens, source.layout)
+                layout = source.layout
             else:
                 assert target is not None, "bilingual context needs target sentences"
+                memory = model.encode(source.tokens, source.layout)
                 decoded = model.decode(target.tokens, target.layout, memory, source.layout)
-                states, layout = (decoded.attended, decoded.final), target.layout
-        return self.context.prepare(*states, layout)
+                keys, values, layout = decoded.attended, decoded.final, target.layout
+        return self.context.prepare(keys, values, layout)
 
     def encode(
-        self, source: Packed, bank: ContextBank | None, reading: Reading = PLAIN
+        self, source: Packed, bank: Bank | None, reading: Reading = PLAIN
     ) -> tuple[Tensor, ContextResult | None]:
-        """The memory that the decoder reads [T, d]."""
-        memory = self.sentence.encode(source.tokens, source.layout)
-        if not self.in_encoder or bank is None:
-            return memory, None
-        result = self._read(memory, memory, source.layout, bank, reading)
-        return result.states, result
+        """The memory that the decoder reads [T, ...]. Without a bank there is no context."""
+        return self._encode(source, bank, reading)
 
     def decode(
-        self, target: Packed, memory: Tensor, source_layout: Layout, bank: ContextBank | None, reading: Reading = PLAIN
+        self, target: Packed, memory: Tensor, source_layout: Layout, bank: Bank | None, reading: Reading = PLAIN
     ) -> ModelOutput:
         """Teacher-forced decoding over a memory from `encode`."""
-        states = self._decode(target, memory, source_layout)
+        return self._decode(target, memory, source_layout, bank, reading)
+
+    def step(self, tokens: Tensor, cache: DecodeCache, hypotheses: Layout, bank: Bank | None) -> Tensor:
+        """The next step of all hypotheses [N] -> states [N, d]; `hypotheses` has one token for each."""
         if not self.in_decoder or bank is None:
-            return ModelOutput(states.final)
-        result = self._read(states.final, states.attended, target.layout, bank, reading)
+            return self.sentence.step(tokens, cache).final
+        return self._read(lambda extras: self.sentence.step(tokens, cache, extras), hypotheses, bank).states
+
+    def _encode(
+        self, source: Packed, bank: Bank | None, reading: Reading, live: bool = False
+    ) -> tuple[Tensor, ContextResult | None]:
+        def run(extras: SubLayers = None) -> DecoderStates:
+            memory = self.sentence.encode(source.tokens, source.layout, extras)
+            return DecoderStates(memory, memory)
+
+        if not self.in_encoder or (bank is None and not live):
+            return run().final, None
+        result = self._read(run, source.layout, bank, reading)
+        return result.states, result
+
+    def _decode(
+        self,
+        target: Packed,
+        memory: Tensor,
+        source_layout: Layout,
+        bank: Bank | None,
+        reading: Reading,
+        live: bool = False,
+    ) -> ModelOutput:
+        def run(extras: SubLayers = None) -> DecoderStates:
+            return self.sentence.decode(target.tokens, target.layout, memory, source_layout, extras)
+
+        if not self.in_decoder or (bank is None and not live):
+            return ModelOutput(run().final)
+        result = self._read(run, target.layout, bank, reading)
         return ModelOutput(result.states, result)
 
-    def step(self, tokens: Tensor, cache: DecodeCache, hypotheses: Layout, bank: ContextBank | None) -> Tensor:
-        """The next step of all hypotheses [N] -> states [N, d]; `hypotheses` has one token for each."""
-        states = self.sentence.step(tokens, cache)
-        if not self.in_decoder or bank is None:
-            return states.final
-        return self._read(states.final, states.attended, hypotheses, bank, PLAIN).states
-
-    def _decode(self, target: Packed, memory: Tensor, source_layout: Layout) -> DecoderStates:
-        return self.sentence.decode(target.tokens, target.layout, memory, source_layout)
-
-    def _detached(self, *states: Tensor) -> tuple[Tensor, ...]:
-        return states if self.section.backpropagate else tuple(state.detach() for state in states)
-
     def _read(
-        self, states: Tensor, queries: Tensor, layout: Layout, bank: ContextBank, reading: Reading
+        self,
+        run: Callable[[SubLayers], DecoderStates],
+        layout: Layout,
+        bank: Bank | None,
+        reading: Reading = PLAIN,
     ) -> ContextResult:
+        """Runs the encoder or decoder and reads the context, inside its layers or behind them; without a bank, the
+        sentences of this very pass are the context."""
         assert self.context is not None
-        return self.context(
-            states, queries, reading.layout(layout), bank, use=reading.use, floor=reading.floor, record=reading.record
-        )
+        readers = reading.layout(layout)
+        how: dict[str, Any] = {"use": reading.use, "floor": reading.floor, "record": reading.record}
+        inside = None if bank is None else self.context.inside(readers, bank, **how)
+        if inside is not None:
+            return inside.result(run(inside.sub_layers).final)
+        states = run(None)
+        if bank is None:
+            bank = self.context.prepare(*self._as_context(states), layout)
+        return self.context(states.final, states.attended, readers, bank, **how)
+
+    def _as_context(self, states: DecoderStates) -> tuple[Tensor, Tensor]:
+        """Keys and values; one and the same tensor where they are the same states."""
+        if self.section.backpropagate:
+            return states.attended, states.final
+        keys = states.attended.detach()
+        return keys, keys if states.final is states.attended else states.final.detach()

@@ -116,6 +116,11 @@ class SourceAttention(nn.Module):
         out = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias)
         return self.output(out.transpose(1, 2).reshape(x.shape))
 
+    def read(self, x: Tensor, layout: Layout, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+        """x [T, d] -> [T, d], each sentence of `layout` over its own keys and values [S, H, W, dk] from `project`."""
+        q = _heads(layout.pad(self.query(x)), self.heads)
+        return self.output(layout.pack(_attend(q, keys, values, bias, False, self.dropout)))
+
     def weights(self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
         """Attention weights averaged over heads, [S, Wt, Ws]: which source words each target word looks at."""
         q = _heads(layout.pad(self.query(x)), self.heads)

@@ -37,11 +37,14 @@ class DecodeCache(ABC):
 
 
 class SentenceModel(nn.Module, ABC):
-    """Encoder and decoder of single sentences. Tokens are packed (see `layout`)."""
+    """Encoder and decoder of single sentences. Tokens are packed (see `layout`).
+
+    `dimension` d is the width of embeddings and decoder states, `memory_dimension` that of encoder states.
+    """
 
     def __init__(self, model: ModelSection, source_size: int, target_size: int) -> None:
         super().__init__()
-        self.dimension = model.dimension
+        self.dimension = self.memory_dimension = model.dimension
         self.target_table = nn.Embedding(target_size, model.dimension, padding_idx=PAD)
         if model.tied_embeddings == "all":
             if source_size != target_size:
@@ -76,7 +79,7 @@ class SentenceModel(nn.Module, ABC):
     def encode(
         self, tokens: Tensor, layout: Layout, extras: Sequence[Callable[[Tensor], Tensor]] | None = None
     ) -> Tensor:
-        """[T] -> last encoder states [T, d]"""
+        """[T] -> last encoder states [T, memory_dimension]; `extras`: sub-layers behind the self-attentions"""
 
     @abstractmethod
     def decode(
@@ -87,7 +90,7 @@ class SentenceModel(nn.Module, ABC):
         memory_layout: Layout,
         extras: Sequence[Callable[[Tensor], Tensor]] | None = None,
     ) -> DecoderStates:
-        """Target tokens shifted right [T] and encoder states [Ts, d] -> decoder states at every step"""
+        """Target tokens shifted right [T] and encoder states [Ts, ...] -> decoder states at every step"""
 
     @abstractmethod
     def start(self, memory: Tensor, memory_layout: Layout) -> DecodeCache:
