@@ -14,7 +14,7 @@ from weitblick.errors import UserError
 from weitblick.files import check_format_version, read_json, read_lines
 from weitblick.text.base import CHUNK, Side, TextPipeline, chunks
 from weitblick.text.bpe import SEPARATOR, VERSION_LINE, Pair, Segmenter, join, learn_merges
-from weitblick.text.moses_tokens import LARGEST_CACHE, MosesTokens
+from weitblick.text.moses_tokens import LARGEST_CACHE, MosesTokens, moses_tokens
 from weitblick.text.parallel import cores, ordered_map
 from weitblick.text.special import EOS, UNK
 from weitblick.text.truecasing import DELAYED_START, SENTENCE_END, TokenCounts, Truecaser
@@ -49,7 +49,7 @@ class MosesPipeline(TextPipeline):
         self._truecasers = truecasers
         self._merges = tuple(merges)
         self._sides: dict[str, _Encoder] = {
-            side: _Encoder(MosesTokens(language), truecaser, Segmenter(merges, vocabulary), vocabulary)
+            side: _Encoder(moses_tokens(language), truecaser, Segmenter(merges, vocabulary), vocabulary)
             for side, language, truecaser, vocabulary in zip(
                 ("source", "target"), languages, truecasers, vocabularies, strict=True
             )
@@ -248,7 +248,7 @@ _pipeline: MosesPipeline | None = None
 
 
 def _become_counter(source_language: str, target_language: str) -> None:
-    _tokens.update(source=MosesTokens(source_language), target=MosesTokens(target_language))
+    _tokens.update(source=moses_tokens(source_language), target=moses_tokens(target_language))
 
 
 def _count_chunk(task: tuple[Side, list[str]]) -> tuple[Side, TokenCounts]:

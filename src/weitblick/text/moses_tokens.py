@@ -8,7 +8,9 @@ answers these questions, and each only once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
@@ -21,6 +23,9 @@ _BEFORE = "A"
 _LOWER, _DIGIT, _OTHER = "a", "1", "A"
 _NOT_INERT = ""
 _MARKER = "MULTI"  # sacremoses writes DOTMULTI for dots while it works, and would take a user's for its own
+
+# Without one of these no rule of the punctuation normaliser can match.
+_TO_NORMALISE = re.compile("[()%:;`\"„“”–—´‘‚’…«»\u00a0\r]|''|  ")
 
 
 class MosesTokens:
@@ -73,7 +78,9 @@ class MosesTokens:
         return clean(text)
 
     def _ask(self, text: str) -> list[str]:
-        return self._tokeniser.tokenize(self._normaliser.normalize(text), escape=False)
+        if _TO_NORMALISE.search(text):
+            text = self._normaliser.normalize(text)
+        return self._tokeniser.tokenize(text, escape=False)
 
     def _beginning(self, word: str) -> str:
         """The stand-in for `word` after a run, or nothing if Moses may not leave the word alone."""
@@ -114,3 +121,9 @@ class MosesTokens:
             self._runs.clear()
         self._runs[text] = tokens
         return tokens
+
+
+@lru_cache(maxsize=8)
+def moses_tokens(language: str) -> MosesTokens:
+    """The tokeniser of a language, whose caches serve learning and encoding alike."""
+    return MosesTokens(language)
