@@ -1,7 +1,277 @@
+"""`weitblick translate`: documents in, the same documents in another language out."""
+
 from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weitblick.errors import UserError
+from weitblick.files import STANDARD, read_lines, text_writer
+
+if TYPE_CHECKING:
+    from weitblick.distributed import World
+    from weitblick.documents import Document
+    from weitblick.documents.formats import Corpus
+    from weitblick.translation.options import TranslationOptions
+    from weitblick.translation.translator import Translator
+    from weitblick.translation.units import TranslatedDocument, Translation
+
+COMPANIONS = ("docids", "starts", "opus")  # formats whose further files belong to the first
+DOCUMENT_OPENING = "<d>"
+
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("translate", rich_help_panel="Train and translate")(translate)
+
+
+def translate(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] [FILE...|-]",
+            help="A model folder (the model that comes with weitblick if not named) and documents in any format of "
+            "`weitblick data convert`; - is standard input.",
+        ),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="File, or folder for several inputs; - is stdout.")
+    ] = STANDARD,
+    beam: Annotated[int, typer.Option(help="Hypotheses per sentence; 1 is greedy search.")] = 4,
+    length_penalty: Annotated[float, typer.Option(help="Scores are log-probabilities over length ** this.")] = 1.0,
+    no_context: Annotated[bool, typer.Option("--no-context", help="Translate every sentence on its own.")] = False,
+    passes: Annotated[int, typer.Option(help="Passes over a document where translations are context.")] = 2,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="A confidence and a log-probability for each sentence: two more columns, in jsonl metadata.",
+        ),
+    ] = False,
+    n_best: Annotated[
+        int, typer.Option(help="So many translations of each sentence: a list NUMBER ||| TEXT ||| SCORES, or jsonl.")
+    ] = 1,
+    from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Input format (guessed).")] = None,
+    to_format: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="Output format (the input's).")
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Translate each line of standard input as it comes (online models).")
+    ] = False,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="8-bit linear layers on the CPU: faster; results may vary with the batch.")
+    ] = False,
+    batch_tokens: Annotated[int, typer.Option(help="Source tokens times beam translated at a time.")] = 4096,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; all cores if not given.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+) -> None:
+    """Translate whole documents: every sentence with the rest of its document in view, one line for each line.
+
+    Examples: weitblick translate talk.en -o talk.de; cat talk.en | weitblick translate runs/tiny/best - --beam 1
+    """
+    model, files = _model_and_files(inputs or [])
+    if n_best > beam:
+        raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
+
+    from weitblick.memory import tune_allocator
+    from weitblick.translation.options import TranslationOptions
+
+    options = TranslationOptions(beam, length_penalty, n_best, not no_context, passes, batch_tokens)
+    tune_allocator()
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    from weitblick.distributed import join_world
+    from weitblick.translation.translator import Translator
+
+    world = join_world(device)
+    translator = Translator.load(model, str(world.device), int8, warn=_warn)
+    if stream:
+        _stream(translator, files, output, options, scores)
+    else:
+        with _out_of_memory_explained():
+            _translate_files(translator, files, output, (from_format, to_format), options, scores, world)
+    world.close()
+
+
+def _model_and_files(names: list[str]) -> tuple[str | None, list[str]]:
+    """The first name is a model if it is a folder. Without files, standard input is read, unless that is a keyboard."""
+    model = names[0] if names and Path(names[0]).is_dir() else None
+    files = names[1:] if model else names
+    for name in files:
+        if name != STANDARD and not Path(name).exists():
+            what = "no such file or model folder" if name == names[0] else "no such file"
+            raise UserError(what, where=name, remedy="check the path")
+    if not files and sys.stdin.isatty():
+        raise UserError("no document is named", remedy="name a file, or - for standard input")
+    return model, files or [STANDARD]
+
+
+def _warn(message: str) -> None:
+    typer.echo(f"weitblick: {message}", err=True)
+
+
+@contextmanager
+def _out_of_memory_explained() -> Iterator[None]:
+    from weitblick.memory import explain_out_of_memory
+
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if (explained := explain_out_of_memory(error)) is None:
+            raise
+        raise UserError(explained, remedy="lower --batch-tokens or --beam") from None
+
+
+def _translate_files(
+    translator: Translator,
+    files: list[str],
+    output: str,
+    formats: tuple[str | None, str | None],
+    options: TranslationOptions,
+    scores: bool,
+    world: World,
+) -> None:
+    from weitblick.translation.sharing import Team
+
+    team = Team(translator, options, world)
+    if not world.first:
+        team.follow()
+        return
+    corpora = _corpora(files, formats[0], translator)
+    into_folder = output != STANDARD and (len(corpora) > 1 or Path(output).is_dir())
+    if into_folder and Path(output).is_file():
+        raise UserError("is a file, but several inputs need a folder", where=output, remedy="name a folder")
+    with _progress(output) as watch:
+        for corpus in corpora:
+            path = str(Path(output) / Path(corpus.paths[0]).name) if into_folder else output
+            shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
+            shape.write(watch(team.translations(corpus)), path)
+    team.dismiss()
+
+
+def _corpora(files: list[str], format: str | None, translator: Translator) -> list[Corpus]:
+    """Every file is a corpus, except where the format spreads one over several files."""
+    from weitblick.documents.formats import Corpus, format_named, guess_format
+
+    pipeline = translator.pipeline
+    languages = (pipeline.source_language, pipeline.target_language)
+    name = format_named(format).name if format else guess_format(files) if len(files) > 1 else None
+    together = [files] if name in COMPANIONS else [[file] for file in files]
+    return [Corpus(paths, format, languages=languages) for paths in together]
+
+
+class _Shape:
+    """How translations are written: in a document format, with scores if wanted, or as a list of the n best."""
+
+    def __init__(self, format: str, scores: bool, n_best: int) -> None:
+        from weitblick.documents.formats import format_named
+
+        self.format, self.scores = format_named(format).name, scores
+        self.in_metadata = self.format == "jsonl"
+        self.as_list = n_best > 1 and not self.in_metadata
+        if scores and not self.as_list and self.format in ("tsv", "prose"):
+            raise UserError(f"format {self.format} has no room for scores", remedy="write them with --to jsonl")
+        self.with_metadata = self.in_metadata and (scores or n_best > 1)
+
+    def write(self, translated: Iterable[TranslatedDocument], path: str) -> None:
+        if self.as_list:
+            with text_writer(path) as out:
+                number = 0
+                for one in translated:
+                    for line in self._list(one, number):
+                        out.write(line + "\n")
+                    number += len(one.translations)
+            return
+        from weitblick.documents.formats import write_translations
+
+        write_translations((self._document(one) for one in translated), path, self.format)
+
+    def _document(self, one: TranslatedDocument) -> Document:
+        if not self.scores and not self.with_metadata:
+            return one.document
+        sentences = []
+        for sentence, translations in zip(one.document.sentences, one.translations, strict=True):
+            if translations and self.with_metadata:
+                found = [{"target": t.text, **_figures(t)} for t in translations]
+                extra = {**_figures(translations[0]), **({"n_best": found} if len(found) > 1 else {})}
+                sentence = replace(sentence, metadata={**sentence.metadata, **extra})
+            elif translations:
+                sentence = replace(sentence, target=scored_line(translations[0]))
+            sentences.append(sentence)
+        return replace(one.document, sentences=tuple(sentences))
+
+    def _list(self, one: TranslatedDocument, first: int) -> Iterator[str]:
+        """A line for each translation; one without scores for sentences that were not translated."""
+        for number, (sentence, translations) in enumerate(
+            zip(one.document.sentences, one.translations, strict=True), first
+        ):
+            if not translations:
+                yield f"{number} ||| {sentence.target} |||"
+            for t in translations:
+                yield f"{number} ||| {t.text} ||| {t.confidence:.4f} {t.log_probability:.4f}"
+
+
+def _figures(translation: Translation) -> dict[str, float]:
+    return {
+        "confidence": round(translation.confidence, 6),
+        "log_probability": round(translation.log_probability, 6),
+    }
+
+
+def scored_line(translation: Translation) -> str:
+    return f"{translation.text}\t{translation.confidence:.4f}\t{translation.log_probability:.4f}"
+
+
+def _stream(translator: Translator, files: list[str], output: str, options: TranslationOptions, scores: bool) -> None:
+    if files != [STANDARD] or output != STANDARD or options.n_best > 1:
+        raise UserError("--stream reads standard input and writes one line for each to standard output")
+    stream = translator.stream(
+        beam=options.beam, length_penalty=options.length_penalty, context=options.context, passes=options.passes
+    )
+    for line in read_lines(STANDARD):
+        if not line.strip() or line.strip() == DOCUMENT_OPENING:
+            stream.end_document()
+            answer = line.strip()
+        else:
+            translations = stream.translations(line)
+            text = translations[0].text if translations else line
+            answer = scored_line(translations[0]) if scores and translations else text
+        sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
+
+
+Watch = Callable[[Iterable["TranslatedDocument"]], Iterator["TranslatedDocument"]]
+
+
+@contextmanager
+def _progress(output: str) -> Iterator[Watch]:
+    """Sentences and words per second on a terminal, unless translations go there, too; nothing anywhere else."""
+    if not sys.stderr.isatty() or (output == STANDARD and sys.stdout.isatty()):
+        yield iter
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("translating")
+        start, sentences, words = time.monotonic(), 0, 0
+
+        def watch(translated: Iterable[TranslatedDocument]) -> Iterator[TranslatedDocument]:
+            nonlocal sentences, words
+            for one in translated:
+                sentences += len(one.translations)
+                words += sum(source.count(" ") + 1 for source in one.document.sources)
+                rate = words / (time.monotonic() - start)
+                progress.update(task, description=f"{sentences:,} sentences, {rate:,.0f} words/s")
+                yield one
+
+        yield watch

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weitblick.errors import UserError
-from weitblick.model.context_bank import ContextBank
+from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.layout import Layout
 from weitblick.text.special import BOS, EOS, UNK
@@ -56,7 +56,7 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam_search(
-    model: DocumentModel, memory: Tensor, source: Layout, bank: ContextBank | None, options: SearchOptions
+    model: DocumentModel, memory: Tensor, source: Layout, bank: Bank | None, options: SearchOptions
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d]."""
     if not source.sentences:
@@ -120,7 +120,7 @@ class _Search:
     when nothing live can become one of its n best, when it has K finished ones, or at its greatest length."""
 
     def __init__(
-        self, model: DocumentModel, memory: Tensor, source: Layout, bank: ContextBank | None, options: SearchOptions
+        self, model: DocumentModel, memory: Tensor, source: Layout, bank: Bank | None, options: SearchOptions
     ) -> None:
         self.model, self.bank, self.options = model, bank, options
         self.cache = model.sentence.start(memory, source)

@@ -10,7 +10,7 @@ from torch import Tensor
 from weitblick.text.special import EOS
 
 STRIP = 64
-"""Words of the vocabulary whose maximum is taken together: the k best words lie in the k strips with the best maxima."""
+"""Words whose maximum is taken together: the k best of a vocabulary lie in the k strips with the best maxima."""
 
 
 @dataclass(frozen=True)

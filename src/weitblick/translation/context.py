@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.batch import IdLists, Packed, pack_source, pack_target
+from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.layout import Layout
 from weitblick.model.sentence_model import SentenceModel
@@ -70,25 +71,16 @@ class Sources:
         return torch.from_numpy(starts + np.arange(len(starts))).to(self.device)
 
 
-def reads_inside(model: DocumentModel) -> bool:
-    """Whether layers themselves read the context (Zhang:18), so that states without context are of no use to it."""
-    return getattr(model.context, "own_encoder", False)
-
-
-def needs_targets(model: DocumentModel) -> bool:
-    return model.in_decoder and not reads_inside(model)
-
-
-def source_bank(model: DocumentModel, sources: Sources, memory: Tensor):  # type: ignore[no-untyped-def]
+def source_bank(model: DocumentModel, sources: Sources, memory: Tensor) -> Bank:
     """What source sentences offer as context; `memory` [T, d] are the sentence model's own states of them."""
     assert model.context is not None
-    if reads_inside(model):
+    if model.context.own_encoder:
         return model.bank(sources.pack(range(len(sources))), None)
     states = memory if model.frozen is None else sources.encode(model.frozen)
     return model.context.prepare(states, states, sources.layout())
 
 
-def target_bank(model: DocumentModel, sources: Sources, memory: Tensor, targets: IdLists):  # type: ignore[no-untyped-def]
+def target_bank(model: DocumentModel, sources: Sources, memory: Tensor, targets: IdLists) -> Bank:
     """What source sentences together with their translations offer as context."""
     assert model.context is not None
     keys, values, layout = target_states(model, sources, memory, targets)
@@ -113,13 +105,13 @@ def target_states(
     return torch.cat(keys), torch.cat(values), layout
 
 
-def read_sources(model: DocumentModel, sources: Sources, chosen: Sequence[int], memory: Tensor, bank) -> Tensor:  # type: ignore[no-untyped-def]
-    """What the decoder reads for the chosen sentences [T', d]: their states, context mixed in where the encoder does."""
+def read_sources(model: DocumentModel, sources: Sources, chosen: Sequence[int], memory: Tensor, bank: Bank) -> Tensor:
+    """What the decoder reads for the chosen sentences [T', d]: their states, with context where that is encoded."""
     own = memory.index_select(0, sources.rows(chosen))
     if bank is None or not model.in_encoder:
         return own
     packed = sources.pack(chosen)
-    if reads_inside(model):
-        return model.encode(packed, bank)[0]
     assert model.context is not None
+    if model.context.own_encoder:  # its layers read the context: states without are of no use
+        return model.encode(packed, bank)[0]
     return model.context(own, own, packed.layout, bank).states

@@ -20,6 +20,7 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import CONFIG, load_model
 from weitblick.text.base import TextPipeline
 from weitblick.translation.options import TranslationOptions, Wishes
+from weitblick.translation.streaming import Stream
 from weitblick.translation.units import TranslatedDocument, Warn, join_documents, split_documents
 from weitblick.translation.window import translate_units
 
@@ -80,6 +81,10 @@ class Translator:
         options = TranslationOptions(**wishes)
         for window in windows(documents):
             yield from self.translate_window(window, options)
+
+    def stream(self, **wishes: Unpack[Wishes]) -> Stream:
+        """A document that comes sentence by sentence, for online models: `stream.translate(sentence)`."""
+        return Stream(self.model, self.pipeline, TranslationOptions(**wishes), self.warn)
 
     def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         """Some documents, all at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from weitblick.documents.document import Document, Sentence
@@ -139,7 +139,7 @@ def _texts(
     return [_readable(unit, hypotheses, decoded) for unit, hypotheses in zip(units, found, strict=True)]
 
 
-def _readable(unit: Unit, hypotheses: Sequence[Hypothesis], decoded) -> list[Translation]:  # type: ignore[no-untyped-def]
+def _readable(unit: Unit, hypotheses: Sequence[Hypothesis], decoded: Iterator[str]) -> list[Translation]:
     """Translations that are not blank; failing all, the source itself, since an empty line would be a boundary."""
     every = [Translation(next(decoded), h.log_probability, len(h.word_log_probabilities)) for h in hypotheses]
     readable = [translation for translation in every if translation.text.strip()]

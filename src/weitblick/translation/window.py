@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import torch
 
-from weitblick.config.recipe import ContextSection
+from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
-from weitblick.translation.context import Sources, needs_targets, read_sources, source_bank, target_bank
+from weitblick.translation.context import Sources, read_sources, source_bank, target_bank
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import Unit
 
@@ -19,9 +18,9 @@ Found = list[list[Hypothesis]]
 
 def first_pass_model(model: DocumentModel) -> DocumentModel:
     """What translates without context where translations are context: with frozen states, the stage-1 model."""
-    if model.frozen is None or not needs_targets(model):
+    if model.frozen is None or not model.reads_target:
         return model
-    return DocumentModel(model.frozen, None, ContextSection())
+    return DocumentModel(model.frozen, None, model.section)
 
 
 @torch.no_grad()
@@ -35,7 +34,7 @@ def translate_units(model: DocumentModel, units: Sequence[Unit], options: Transl
         return found
     memory = sources.encode(model.sentence)
     with_context = options.context and model.context is not None
-    if not with_context or not needs_targets(model):
+    if not with_context or not model.reads_target:
         bank = source_bank(model, sources, memory) if with_context else None
         _translate(model, sources, free, memory, bank, options, options.search, found)
         return found
@@ -60,7 +59,7 @@ def _translate(
     sources: Sources,
     chosen: Sequence[int],
     memory: torch.Tensor,
-    bank: Any,
+    bank: Bank | None,
     options: TranslationOptions,
     search: SearchOptions,
     found: Found,
