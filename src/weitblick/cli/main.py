@@ -18,6 +18,7 @@ from weitblick.cli import (
     score,
     train,
     translate,
+    usage,
 )
 from weitblick.errors import UserError
 
@@ -43,7 +44,7 @@ def _options(
     pass
 
 
-for module in (data, train, translate, explain, score, contrast, complexity, judge, reproduce, recipe):
+for module in (data, train, translate, explain, score, contrast, usage, complexity, judge, reproduce, recipe):
     module.register(app)
 
 

@@ -34,6 +34,10 @@ class Sources:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def reading(self, documents: Sequence[int]) -> Sources:
+        """The same sentences as readers of the context of these documents [S]."""
+        return Sources(self.ids, documents, self.positions.tolist(), self.device)
+
     def pack(self, chosen: Sequence[int]) -> Packed:
         index = np.asarray(chosen, dtype=np.int64)
         ids = [self.ids[i] for i in chosen]

@@ -24,10 +24,14 @@ def first_pass_model(model: DocumentModel) -> DocumentModel:
 
 
 @torch.no_grad()
-def translate_units(model: DocumentModel, units: Sequence[Unit], options: TranslationOptions) -> Found:
-    """The hypotheses of every unit, best first; none for locked ones."""
+def translate_units(
+    model: DocumentModel, units: Sequence[Unit], options: TranslationOptions, reads: Sequence[int] | None = None
+) -> Found:
+    """The hypotheses of every unit, best first; none for locked ones. `reads`, a control: for each document the one
+    whose context its sentences read, if that is not their own."""
     device = next(model.parameters()).device
     sources = Sources([u.source for u in units], [u.document for u in units], [u.position for u in units], device)
+    readers = sources if reads is None else sources.reading([reads[unit.document] for unit in units])
     free = [index for index, unit in enumerate(units) if not unit.locked]
     found: Found = [[] for _ in units]
     if not free:
@@ -36,7 +40,7 @@ def translate_units(model: DocumentModel, units: Sequence[Unit], options: Transl
     with_context = options.context and model.context is not None
     if not with_context or not model.reads_target:
         bank = source_bank(model, sources, memory) if with_context else None
-        _translate(model, sources, free, memory, bank, options, options.search, found)
+        _translate(model, readers, free, memory, bank, options, options.search, found)
         return found
 
     targets = [unit.given or [] for unit in units]
@@ -50,7 +54,7 @@ def translate_units(model: DocumentModel, units: Sequence[Unit], options: Transl
             targets[index] = found[index][0].ids if found[index] else targets[index]
         bank = target_bank(model, sources, memory, targets)
         search = options.search if number == options.passes else options.first_search
-        _translate(model, sources, free, memory, bank, options, search, found)
+        _translate(model, readers, free, memory, bank, options, search, found)
     return found
 
 
