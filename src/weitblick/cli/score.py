@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from weitblick.evaluation.metrics import Metric
+    from weitblick.evaluation.metrics import Counts, Metric
     from weitblick.evaluation.translations import Translations
 
 Language = Annotated[str, typer.Option(help="Language of the translations: de or en.")]
@@ -41,6 +41,12 @@ def register(app: typer.Typer) -> None:
         help="Score translations against a reference: BLEU, sacreBLEU, document BLEU, chrF and METEOR.",
         epilog="Example: weitblick score translations.de --reference test.de --language de",
     )(score)
+    app.command(
+        name="compare",
+        help="Tell whether systems differ from the first one by more than chance, for every metric.",
+        epilog="Example: weitblick compare test.de baseline.de ours.de  "
+        "(several runs: weitblick compare test.de sentence=s1.de,s2.de,s3.de ours=o1.de,o2.de,o3.de)",
+    )(compare)
 
 
 def score(
@@ -56,17 +62,13 @@ def score(
     per_document: Annotated[bool, typer.Option("--per-document", help="JSON: the scores of every document.")] = False,
     as_json: Json = False,
 ) -> None:
-    from weitblick.evaluation.metrics import metric_statistics
     from weitblick.evaluation.translations import read_translations
 
     chosen = _build_metrics(metrics, language, tokenised, paraphrases, function_words)
     with _plain_warnings():
         texts = read_translations(reference, [hypothesis], source)
     lines = texts.hypotheses[hypothesis]
-    counts = {
-        m.name: metric_statistics(m, *_prepared(m, language, tokenised, lines, texts.references), texts.lengths)
-        for m in chosen
-    }
+    counts = {metric.name: _count(metric, language, tokenised, lines, texts) for metric in chosen}
     scores = [metric.corpus_score(counts[metric.name]) for metric in chosen]
     if not (as_json or per_sentence or per_document):
         _print_scores(chosen, {s.metric: (s.value, s.signature) for s in scores})
@@ -101,14 +103,15 @@ def _build_metrics(
     ]
 
 
-def _prepared(metric: Metric, language: str, tokenised: bool, *texts: list[str]) -> Iterator[list[str]]:
-    """Tokenised files are for tokenised BLEU alone; every other metric reads running text."""
-    from weitblick.evaluation.metrics import MosesText
+def _count(metric: Metric, language: str, tokenised: bool, lines: list[str], texts: Translations) -> Counts:
+    """A file's statistics. Tokenised files are for tokenised BLEU alone; every other metric reads running text."""
+    from weitblick.evaluation.metrics import MosesText, metric_statistics
 
-    if not tokenised or metric.name == "bleu":
-        return iter(texts)
-    moses = MosesText(language)
-    return (moses.detokenize(text) for text in texts)
+    references = texts.references
+    if tokenised and metric.name != "bleu":
+        moses = MosesText(language)
+        lines, references = moses.detokenize(lines), moses.detokenize(references)
+    return metric_statistics(metric, lines, references, texts.lengths)
 
 
 @contextmanager
@@ -122,17 +125,9 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _print_scores(metrics: list[Metric], scores: dict[str, tuple[float, str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("metric")
-    table.add_column("score", justify="right")
-    table.add_column("signature", overflow="fold")
     for metric in metrics:
         value, signature = scores[metric.name]
-        table.add_row(metric.label, f"{value:.2f}", signature)
-    Console().print(table)
+        typer.echo(f"{metric.label:<10}{value:6.2f}  {signature}")
 
 
 def _sentence_rows(
@@ -164,3 +159,45 @@ def _document_rows(metrics: list[Metric], counts: dict[str, Any], texts: Transla
         | {name: round(float(values[number - 1]), 4) for name, values in scores.items()}
         for number, length in enumerate(texts.lengths, 1)
     ]
+
+
+def compare(
+    reference: Annotated[Path, typer.Argument(help="Reference translations.", metavar="REF")],
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            help="Systems, the baseline first: a file, or NAME=RUN1,RUN2,... with several optimiser runs.",
+            metavar="A [B ...]",
+        ),
+    ],
+    system: Annotated[
+        list[str] | None, typer.Option(help="A further system as NAME=RUN1,RUN2,...; may be repeated.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="What is exchanged and resampled: sentence or document.")] = "sentence",
+    trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the tests.")] = 1,
+    language: Language = "de",
+    metrics: Metrics = None,
+    tokenised: Tokenised = False,
+    paraphrases: Paraphrases = None,
+    function_words: FunctionWords = None,
+    as_json: Json = False,
+) -> None:
+    from weitblick.evaluation.comparison import compare_systems, parse_systems, print_comparison
+    from weitblick.evaluation.translations import read_translations
+
+    chosen = _build_metrics(metrics, language, tokenised, paraphrases, function_words)
+    named = parse_systems([*systems, *(system or [])])
+    with _plain_warnings():
+        texts = read_translations(reference, list(dict.fromkeys(path for runs in named.values() for path in runs)))
+
+    def count(metric: Metric, path: Path) -> Counts:
+        return _count(metric, language, tokenised, texts.hypotheses[path], texts)
+
+    report = compare_systems(chosen, named, count, texts.lengths, unit=unit, trials=trials, seed=seed)
+    if as_json:
+        typer.echo(
+            json.dumps({"reference": str(reference), "language": language} | report, ensure_ascii=False, indent=2)
+        )
+    else:
+        print_comparison(chosen, report)
