@@ -9,8 +9,9 @@ from synthetic_explanation import STORY
 
 from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.config.recipe import ContextSection, ModelSection, TextSection
+from weitblick.documents.document import Document, Sentence
 from weitblick.explanation import trace as trace_module
-from weitblick.explanation.explain import Translations, explain_translations
+from weitblick.explanation.explain import Translations, explain, explain_translations, translations_of
 from weitblick.explanation.schema import Explanation, text_of
 from weitblick.explanation.wording import words_in
 from weitblick.model.build import build
@@ -18,6 +19,7 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.model.loss import token_log_probabilities
 from weitblick.text.base import TextPipeline
 from weitblick.text.pipeline import learn_pipeline
+from weitblick.translation.translator import Translator
 
 SOURCES = [source for source, _, _ in STORY]
 TARGETS = [target for _, target, _ in STORY]
@@ -78,6 +80,40 @@ def test_attention_is_a_distribution_over_the_sentences_that_may_be_seen(
                 if width:
                     assert entry.words.sum() == pytest.approx(1.0, abs=width / 400)
     assert Explanation.from_json(explanation.to_json()).model == explanation.model
+
+
+@pytest.mark.parametrize("integration", ["encoder", "decoder"])
+@pytest.mark.parametrize("kind", ["han", "zhang"])
+def test_the_baselines_are_explained_as_far_as_they_can_be(
+    plain_pipeline: TextPipeline, kind: str, integration: str
+) -> None:
+    model = model_of(plain_pipeline, kind=kind, direction="online", integration=integration)
+    explanation = explanation_of(model, plain_pipeline)
+    last = explanation.sentences[-1]
+    assert 0 < last.context_share[0] < 1
+    if kind == "zhang":
+        assert last.attention is None
+        assert "inside every layer" in explanation.notes[0]
+    else:
+        assert {entry.sentence for entry in last.attention.average(0).entries} <= {10, 11, 12}
+        assert last.attention.average(0).entries[0].words.sum() == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("integration", ["encoder", "decoder"])
+def test_a_translator_is_explained_with_its_own_translations(plain_pipeline: TextPipeline, integration: str) -> None:
+    translator = Translator(model_of(plain_pipeline, integration=integration), plain_pipeline)
+    sentences = (Sentence(SOURCES[1]), Sentence(""), Sentence(SOURCES[3]), Sentence(SOURCES[4], "Es ging.", "locked"))
+    document = Document("story", sentences)
+    given = translations_of(translator, document, beam=1)
+    for wish, found in ((True, given.targets), (False, given.targets_without)):
+        translated = translator.translate(document, beam=1, context=wish)
+        for text, target in zip(plain_pipeline.decode_target(found), translated.targets, strict=True):
+            assert text in (target, "")  # an untrained model may say nothing, for which the translator gives the source
+    explanation = explain(translator, document, beam=1)
+    assert explanation.sentences[1].source == ()
+    if integration == "decoder":  # context is what the first pass found, and what was locked
+        assert explanation.sentences[0].context_words == explanation.sentences[0].target_without
+        assert text_of(explanation.sentences[3].context_words) == "Es ging."
 
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
@@ -160,6 +196,7 @@ def test_words_are_spelled_and_spaced_as_in_the_text(pipeline: TextPipeline) -> 
         assert text_of(words) == text
         assert [word.start for word in words[1:]] == [word.end for word in words[:-1]]
         assert words[-1].end == len(ids)
+        assert words[-1].text in (".", "”", ".”")
 
 
 def test_choices_without_context_are_whole_words_of_the_other_translation(plain_pipeline: TextPipeline) -> None:

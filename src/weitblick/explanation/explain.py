@@ -62,9 +62,6 @@ def explain(
     )
 
 
-_Row = tuple[str, list[int], list[int], list[int], list[int]]
-
-
 def translations_of(translator: Translator, document: Document, beam: int = 4) -> Translations:
     """Both translations, by beam search. Locked sentences keep their target, drafts are context of the first pass."""
     model, pipeline = translator.model, translator.pipeline
@@ -78,19 +75,22 @@ def translations_of(translator: Translator, document: Document, beam: int = 4) -
     if model.reads_target and model.frozen is not None:
         first = _best(units, translate_units(model, units, TranslationOptions(beam=beam, passes=1)))
     contexts = [unit.given or ids for unit, ids in zip(units, first, strict=True)]
-    parts: dict[int, list[_Row]] = {}
-    for index, unit in enumerate(units):
-        row = (unit.text, unit.source, together[index], alone[index], contexts[index])
-        parts.setdefault(unit.sentence, []).append(row)
-    rows: list[_Row] = []
-    for index, sentence in enumerate(document.sentences):
-        rows += parts.get(index, [(sentence.source, [], [], [], [])])
+    empty = len(document.sentences) - len({unit.sentence for unit in units})
+
+    def by_position(values: Sequence[list[int]]) -> list[list[int]]:
+        rows: list[list[int]] = [[] for _ in range(len(units) + empty)]
+        for unit, value in zip(units, values, strict=True):
+            rows[unit.position] = value
+        return rows
+
+    sources = by_position([unit.source for unit in units])
+    texts = {unit.position: unit.text for unit in units}
     return Translations(
-        texts=[row[0] for row in rows],
-        sources=[row[1] for row in rows],
-        targets=[row[2] for row in rows],
-        targets_without=[row[3] for row in rows],
-        contexts=[row[4] for row in rows],
+        [texts.get(position, "") for position in range(len(sources))],
+        sources,
+        by_position(together),
+        by_position(alone),
+        by_position(contexts),
     )
 
 
