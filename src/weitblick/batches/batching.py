@@ -123,22 +123,25 @@ def document_plans(
     return [DocumentPlan(tuple(plans[i])) for i in shuffled]
 
 
-def load_batch(stores: Sequence[CorpusStore], plan: SentencePlan | DocumentPlan) -> Batch:
-    """Reads what a plan names."""
+def load_batch(
+    stores: Sequence[CorpusStore], plan: SentencePlan | DocumentPlan, translated: Sequence[CorpusStore] | None = None
+) -> Batch:
+    """Reads what a plan names. `translated` stores hold other targets of the same documents, to be their context."""
     if isinstance(plan, SentencePlan):
         store, chosen = stores[0], plan.sentences.tolist()
         pairs = pack_pairs([store.sentence("source", i) for i in chosen], [store.sentence("target", i) for i in chosen])
         return Batch(pairs, name=f"sentences {chosen[0]}... of {store.folder}")
     current: tuple[list, list, list, list] = ([], [], [], [])
     context: tuple[list, list, list, list] = ([], [], [], [])
-    whole = True
+    whole = translated is None
     for index, part in enumerate(plan.parts):
         store = stores[part.store]
         numbers = store.document(part.document)
         whole = whole and part.last - part.first == len(numbers)
         for position, number in enumerate(numbers):
             row = (store.sentence("source", number), store.sentence("target", number), index, position)
-            for column, value in zip(context, row, strict=True):
+            other = row if translated is None else (row[0], translated[part.store].sentence("target", number), *row[2:])
+            for column, value in zip(context, other, strict=True):
                 column.append(value)
             if part.first <= position < part.last:
                 for column, value in zip(current, row, strict=True):

@@ -10,9 +10,10 @@ A folder of plain `.npy` arrays (any NumPy opens them) and a `store.json`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from weitblick.text.pipeline import TextPipeline
 FORMAT_VERSION = 1
 SIDES = ("source", "target")
 CHUNK_DOCUMENTS = 2000  # encoded and written at a time
+
+
+Ids = Sequence[int] | np.ndarray
 
 
 class CorpusStore:
@@ -73,7 +77,7 @@ class _ArrayFile:
 
     def __init__(self, path: Path, dtype: np.dtype) -> None:
         self.dtype, self.count = np.dtype(dtype), 0
-        self.stream: IO[bytes] = open(path, "wb")
+        self.stream: IO[bytes] = path.open("wb")
         self.stream.write(b"\0" * self.HEADER)
 
     def append(self, values: Sequence[int] | np.ndarray) -> None:
@@ -89,53 +93,71 @@ class _ArrayFile:
         self.stream.close()
 
 
+class StoreWriter:
+    """Writes a store document by document; used as a context, it appears complete or not at all."""
+
+    def __init__(self, folder: str | Path, vocabulary: int) -> None:
+        self.folder, self.left_out = Path(folder), 0
+        self.dtype = np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.int32)
+        self.sentences = 0
+
+    def __enter__(self) -> StoreWriter:
+        self._stack = ExitStack()
+        temporary = self._stack.enter_context(atomic_folder(self.folder))
+        self._temporary = temporary
+        self._starts = _ArrayFile(temporary / "documents.npy", np.dtype(np.int64))
+        self._ids = {side: _ArrayFile(temporary / f"{side}.ids.npy", self.dtype) for side in SIDES}
+        self._offsets = {side: _ArrayFile(temporary / f"{side}.offsets.npy", np.dtype(np.int64)) for side in SIDES}
+        self._names = self._stack.enter_context(open(temporary / "document_ids.txt", "w", encoding="utf-8"))
+        return self
+
+    def add(self, name: str, sources: Sequence[Ids], targets: Sequence[Ids]) -> None:
+        if not sources:
+            return
+        self._starts.append([self.sentences])
+        self._names.write(" ".join(name.split()) + "\n")
+        self.sentences += len(sources)
+        for side, sentences in zip(SIDES, (sources, targets), strict=True):
+            lengths = np.array([len(s) for s in sentences])
+            self._offsets[side].append(self._ids[side].count + lengths.cumsum() - lengths)
+            self._ids[side].append(np.concatenate([np.asarray(s, dtype=self.dtype) for s in sentences]))
+
+    def __exit__(self, *failure: Any) -> None:
+        documents = self._starts.count
+        self._starts.append([self.sentences])
+        for side in SIDES:
+            self._offsets[side].append([self._ids[side].count])
+        for array in (self._starts, *self._ids.values(), *self._offsets.values()):
+            array.close()
+        if failure[0] is None and not self.sentences:
+            failure = (UserError, UserError("no sentence pair to train on", where=self.folder), None)
+            self._stack.__exit__(*failure)
+            raise failure[1]
+        facts = {
+            "format_version": FORMAT_VERSION,
+            "documents": documents,
+            "sentences": self.sentences,
+            "sentences_left_out": self.left_out,
+            "tokens": {side: self._ids[side].count for side in SIDES},
+        }
+        write_json(self._temporary / "store.json", facts)
+        self._stack.__exit__(*failure)
+
+
 def prepare_store(documents: Iterable[Document], pipeline: TextPipeline, folder: str | Path) -> CorpusStore:
     """Encodes a corpus into a store, streaming. Pairs with an empty or over-long side are left out and counted."""
     limit = pipeline.longest_sentence
-    kept = dropped = 0
-    widest = max(len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
-    dtype = np.dtype(np.uint16 if widest <= 1 << 16 else np.int32)
-    with atomic_folder(folder) as temporary:
-        starts = _ArrayFile(temporary / "documents.npy", np.dtype(np.int64))
-        ids = {side: _ArrayFile(temporary / f"{side}.ids.npy", dtype) for side in SIDES}
-        offsets = {side: _ArrayFile(temporary / f"{side}.offsets.npy", np.dtype(np.int64)) for side in SIDES}
-        with open(temporary / "document_ids.txt", "w", encoding="utf-8") as names:
-            for chunk in _chunks(documents):
-                sources = pipeline.encode_source([s.source for d in chunk for s in d.sentences])
-                targets = pipeline.encode_target([s.target or "" for d in chunk for s in d.sentences])
-                pairs = iter(zip(sources, targets, strict=True))
-                for document in chunk:
-                    chosen = [
-                        (source, target)
-                        for source, target in islice(pairs, len(document.sentences))
-                        if 0 < len(source) <= limit and 0 < len(target) <= limit
-                    ]
-                    dropped += len(document.sentences) - len(chosen)
-                    if not chosen:
-                        continue
-                    starts.append([kept])
-                    names.write(" ".join(document.id.split()) + "\n")
-                    kept += len(chosen)
-                    for side, sentences in zip(SIDES, zip(*chosen, strict=True), strict=True):
-                        lengths = np.array([len(s) for s in sentences])
-                        offsets[side].append(ids[side].count + lengths.cumsum() - lengths)
-                        ids[side].append(np.concatenate([np.asarray(s, dtype=dtype) for s in sentences]))
-        count = starts.count
-        starts.append([kept])
-        for side in SIDES:
-            offsets[side].append([ids[side].count])
-        for array in (starts, *ids.values(), *offsets.values()):
-            array.close()
-        facts = {
-            "format_version": FORMAT_VERSION,
-            "documents": count,
-            "sentences": kept,
-            "sentences_left_out": dropped,
-            "tokens": {side: ids[side].count for side in SIDES},
-        }
-        write_json(temporary / "store.json", facts)
-    if not kept:
-        raise UserError("holds no sentence pair to train on", where=str(folder), remedy="check the corpus files")
+    vocabulary = max(len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+    with StoreWriter(folder, vocabulary) as writer:
+        for chunk in _chunks(documents):
+            sources = iter(pipeline.encode_source([s.source for d in chunk for s in d.sentences]))
+            targets = iter(pipeline.encode_target([s.target or "" for d in chunk for s in d.sentences]))
+            for document in chunk:
+                count = len(document.sentences)
+                pairs = list(zip(islice(sources, count), islice(targets, count), strict=True))
+                kept = [(x, y) for x, y in pairs if 0 < len(x) <= limit and 0 < len(y) <= limit]
+                writer.left_out += count - len(kept)
+                writer.add(document.id, [x for x, _ in kept], [y for _, y in kept])
     return CorpusStore(folder)
 
 

@@ -11,6 +11,7 @@ from weitblick.cli import (
     complexity,
     contrast,
     data,
+    demo,
     explain,
     judge,
     recipe,
@@ -44,7 +45,7 @@ def _options(
     pass
 
 
-for module in (data, train, translate, explain, score, contrast, usage, complexity, judge, reproduce, recipe):
+for module in (demo, data, train, translate, explain, score, contrast, usage, complexity, judge, reproduce, recipe):
     module.register(app)
 
 

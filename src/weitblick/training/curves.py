@@ -21,7 +21,7 @@ def draw_curves(log: Path, picture: Path) -> None:
         ("perplexity", [("train", train, "perplexity"), ("dev", dev, "dev_perplexity"),
                         ("dev, context removed", dev, "dev_perplexity_without_context"),
                         ("dev, random context", dev, "dev_perplexity_random_context")]),
-        ("context's share of the gate", [("train", train, "context_share"), ("dev", dev, "gate")]),
+        ("context's share of the gate", [("train", train, "context_share"), ("dev", dev, "context_share")]),
         ("sentences attended", [("train", train, "support"), ("dev", dev, "support")]),
     ]  # fmt: skip
     panels = [(title, [c for c in curves if any(c[2] in e for e in c[1])]) for title, curves in panels]

@@ -27,7 +27,7 @@ class Logs:
             return
         folder.mkdir(parents=True, exist_ok=True)
         self._forget_after(done)
-        self.stream = open(self.path, "a", encoding="utf-8")
+        self.stream = self.path.open("a", encoding="utf-8")
         from torch.utils.tensorboard import SummaryWriter
 
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1)

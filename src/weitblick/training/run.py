@@ -15,6 +15,7 @@ import torch
 from weitblick import __version__
 from weitblick.batches.store import CorpusStore, prepare_store
 from weitblick.config.recipe import ContextSection, Recipe, StageSection
+from weitblick.distributed import World, join_world
 from weitblick.documents.formats import read_documents
 from weitblick.errors import UserError
 from weitblick.files import read_json, sha256, write_json
@@ -22,7 +23,7 @@ from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_model, save_model
 from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
-from weitblick.distributed import World, join_world
+from weitblick.training.dev_translation import DevBleu, translated_store
 from weitblick.training.stage import StageRun, StageTask
 
 MANIFEST_VERSION = 1
@@ -72,9 +73,15 @@ def _train(recipe: Recipe, world: World, quiet: bool) -> Path:
     model = _new_model(recipe, recipe.context, pipeline)
     _take_over(model, sentence_model)
     train_stores = [stores["train"], *([stores["mix"]] if "mix" in stores else [])]
+    translated = None
+    if recipe.context_stage.target_context == "translation" and model.reads_target:
+        translated = [
+            translated_store(sentence_model, store, store.folder.with_name(f"{store.folder.name}-translated"), world)
+            for store in train_stores
+        ]
     figures = _run_stage(
         StageTask("stage 2", folder / "context", recipe.context_stage, train_stores, stores["dev"],
-                  recipe.seed, documents=True, mix_share=recipe.data.mix_share),
+                  recipe.seed, documents=True, mix_share=recipe.data.mix_share, translated=translated),
         model, pipeline, recipe, world, folder / "best", quiet,
     )  # fmt: skip
     return folder / "best"
@@ -91,6 +98,8 @@ def _run_stage(
 ) -> dict[str, Any]:
     _set_dropout(model, task.section)
     run = StageRun(task, model, world, quiet=quiet)
+    if task.section.bleu_sentences:
+        run.bleu = DevBleu(corpus_files(recipe)["dev"], recipe.data.format, pipeline, task.section.bleu_sentences)
     progress = run.run()
     perplexity = run.take_best()
     figures = {

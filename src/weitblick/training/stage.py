@@ -17,12 +17,12 @@ from weitblick.batches.batch import Batch
 from weitblick.batches.batching import DocumentPlan, SentencePlan, document_plans, load_batch, sentence_plans
 from weitblick.batches.store import CorpusStore
 from weitblick.config.recipe import ContextStageSection, StageSection
+from weitblick.distributed import World
 from weitblick.errors import UserError
 from weitblick.model.document_model import PLAIN, DocumentModel, Reading
 from weitblick.model.folder import load_weights, read_weights, weights_of
 from weitblick.model.loss import smoothed_cross_entropy
 from weitblick.text.special import EOS, UNK
-from weitblick.distributed import World
 from weitblick.training.logs import Logs
 from weitblick.training.optimisation import Optimiser
 from weitblick.training.state import Progress, load_state, save_state
@@ -44,6 +44,7 @@ class StageTask:
     seed: int
     documents: bool
     mix_share: float = 0.0
+    translated: Sequence[CorpusStore] | None = None  # target context in training, where it is not the references
 
     def plans(self, epoch: int) -> Sequence[Plan]:
         if not self.documents:
@@ -153,7 +154,7 @@ class StageRun:
         sums = torch.zeros(6, dtype=torch.float64)
         names = []
         for plan in plans:
-            batch = load_batch(self.task.stores, plan).to(self.world.device)
+            batch = load_batch(self.task.stores, plan, self.task.translated).to(self.world.device)
             names.append(batch.name)
             sums += self._backward(batch)
         self.world.sum_gradients(self.optimiser.parameters)
@@ -227,7 +228,7 @@ class StageRun:
         progress, folder = self.progress, self.task.folder
         result = validate(self.model, self.task.dev, plans, self.task.seed, self.world)
         figures = result.figures()
-        if self.bleu is not None and progress.update:
+        if self.bleu is not None and progress.update and self.world.first:
             figures["dev_bleu"] = self.bleu(self.model)
         logs.write("dev", progress.update, figures)
         logs.say(f"{self.task.name} update {progress.update}: " + "  ".join(f"{k} {v:.4g}" for k, v in figures.items()))

@@ -11,21 +11,20 @@ import torch
 from weitblick.batches.batch import Batch
 from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch
 from weitblick.batches.store import CorpusStore
+from weitblick.distributed import World
 from weitblick.model.document_model import DocumentModel, Reading
 from weitblick.model.loss import token_log_probabilities
-from weitblick.distributed import World
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Mean negative log-likelihoods per target token; gate is the context's share, support the sentences attended."""
+    """Mean negative log-likelihoods per target token; `gate` is the context's share, support the sentences attended."""
 
     loss: float
     loss_without_context: float | None = None
     loss_random_context: float | None = None
     gate: float | None = None
     support: float | None = None
-    bleu: float | None = None
 
     @property
     def perplexity(self) -> float:
@@ -37,9 +36,8 @@ class Validation:
             values["dev_perplexity_without_context"] = float(np.exp(min(self.loss_without_context, 50)))
             values["dev_perplexity_random_context"] = float(np.exp(min(self.loss_random_context, 50)))
             values["context_worth"] = self.loss_random_context - self.loss
-        for name, value in (("gate", self.gate), ("support", self.support), ("dev_bleu", self.bleu)):
-            if value is not None:
-                values[name] = value
+        if self.gate is not None and self.support is not None:
+            values |= {"context_share": self.gate, "support": self.support}
         return values
 
 

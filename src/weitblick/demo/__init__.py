@@ -1,0 +1,161 @@
+"""The newcomer's first ten minutes: a corpus whose translation needs context, two models, a table and a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from weitblick.config import load_recipe
+from weitblick.discourse import generate, write_corpus
+from weitblick.documents.document import Document
+from weitblick.documents.formats import read_documents, write_documents
+from weitblick.errors import UserError
+from weitblick.evaluation.contrast import encode_suite, judge_suite, summarise
+from weitblick.evaluation.metrics import build_metric
+from weitblick.evaluation.scoring import ContextMode
+from weitblick.evaluation.suites import SuiteItem, read_suite
+from weitblick.evaluation.usage import translate_with
+from weitblick.explanation.explain import explain
+from weitblick.explanation.page import write_page
+from weitblick.files import read_json, write_json
+from weitblick.training.run import train
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import DEFAULT_MODEL, Translator
+
+FORMAT_VERSION = 1
+RECIPES = Path("recipes/tiny")
+DOCUMENTS, SEED = 3000, 1
+BLEU_DOCUMENTS = 100
+SPEECH = [
+    "The committee has adopted the report.",
+    "It was a difficult decision.",
+    "I would like to thank the rapporteur for her work.",
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: one model read one way."""
+
+    name: str
+    model: str
+    mode: ContextMode
+
+
+ROWS = (
+    Row("sentence-level", "sentence", "removed"),
+    Row("context-aware (H-Attention)", "h-attention", "own"),
+    Row("  its context removed", "h-attention", "removed"),
+    Row("  a random document's context", "h-attention", "random"),
+)
+
+
+def run_demo(folder: Path, console: Console) -> dict[str, Any]:
+    """Everything the demo shows; what is there already is not made again."""
+    if not RECIPES.is_dir():
+        raise UserError("no recipes/tiny here", where=Path.cwd(), remedy="run the demo in a checkout of weitblick")
+    if DEFAULT_MODEL.is_dir():
+        _show_shipped_model(console)
+    corpus = folder / "corpus"
+    if not (corpus / "contrast.jsonl").exists():
+        console.print(
+            f"[bold]1[/] Writing {DOCUMENTS:,} documents in which [i]it[/] is er, sie or es by another sentence"
+        )
+        write_corpus(generate("small", DOCUMENTS, SEED), corpus)
+    console.print("[bold]2[/] Training the sentence-level model, then H-Attention on top of it")
+    _train(folder, corpus)
+    console.print("[bold]3[/] Judging both")
+    figures = _figures(folder, corpus)
+    console.print(_table(figures))
+    console.print("[bold]4[/] Translating a document, and showing what the model read")
+    _explain_sample(folder, corpus, console)
+    console.print(
+        f"\nFigures: {folder / 'figures.json'}. The report needs no network: open {(folder / 'report.html').resolve()}"
+    )
+    _next_commands(folder, console)
+    return figures
+
+
+def _show_shipped_model(console: Console) -> None:
+    console.print("[bold]0[/] The model that comes with Weitblick, English to German:")
+    document = Translator.load().translate(SPEECH)
+    for source, target in zip(document.sources, document.targets, strict=True):
+        console.print(f"   {source}  [dim]->[/]  [bold]{target}[/]", highlight=False)
+
+
+def _train(folder: Path, corpus: Path) -> None:
+    common = [f"data.dir={corpus}", f"seed={SEED}"]
+    train(load_recipe(RECIPES / "sentence.yaml", [*common, f"output={folder / 'sentence'}"]))
+    shared = ["stage=context", f"stage1={folder / 'sentence' / 'best'}", f"output={folder / 'h-attention'}"]
+    train(load_recipe(RECIPES / "h-attention.yaml", [*common, *shared]))
+
+
+def _figures(folder: Path, corpus: Path) -> dict[str, Any]:
+    """Accuracy by distance and BLEU of every row, read back where they are known."""
+    path = folder / "figures.json"
+    if path.exists():
+        return read_json(path)
+    items = read_suite(corpus / "contrast.jsonl")
+    documents = list(read_documents([corpus / "test.en", corpus / "test.de"]))[:BLEU_DOCUMENTS]
+    translators = {name: Translator.load(folder / name / "best") for name in ("sentence", "h-attention")}
+    rows = [_row(row, translators[row.model], items, documents) for row in ROWS]
+    figures = {
+        "format_version": FORMAT_VERSION,
+        "corpus": {"preset": "small", "documents": DOCUMENTS, "seed": SEED, "items": len(items)},
+        "bleu": {"documents": len(documents), "signature": build_metric("sacrebleu").signature, "beam": 1},
+        "rows": rows,
+    }
+    write_json(path, figures)
+    return figures
+
+
+def _row(row: Row, translator: Translator, items: list[SuiteItem], documents: list[Document]) -> dict[str, Any]:
+    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_target)
+    result = summarise(judge_suite(translator.model, encoded, row.mode, seed=SEED))
+    metric = build_metric("sacrebleu")
+    translated = translate_with(translator, documents, row.mode, TranslationOptions(beam=1), seed=SEED)
+    lines = [target or "" for document in translated for target in document.targets]
+    references = [target or "" for document in documents for target in document.targets]
+    return {
+        "model": row.name.strip(),
+        "context": row.mode,
+        "accuracy": result["accuracy"],
+        "by_distance": {name: group["accuracy"] for name, group in result["by_distance"].items()},
+        "bleu": round(metric.corpus_score(metric.statistics(lines, references)).value, 2),
+    }
+
+
+def _table(figures: dict[str, Any]) -> Table:
+    table = Table(title="Contrastive accuracy by antecedent distance, and BLEU", title_justify="left")
+    table.add_column("model")
+    for name in [*figures["rows"][0]["by_distance"], "BLEU"]:
+        table.add_column(name, justify="right")
+    for row, shown in zip(figures["rows"], ROWS, strict=True):
+        table.add_row(shown.name, *(f"{value:.3f}" for value in row["by_distance"].values()), f"{row['bleu']:.1f}")
+    return table
+
+
+def _explain_sample(folder: Path, corpus: Path, console: Console) -> None:
+    document = next(read_documents([corpus / "test.en"]))
+    translator = Translator.load(folder / "h-attention" / "best")
+    explanation = explain(translator, document, title="A document of the demo", model_name="demo H-Attention")
+    write_page(folder / "report.html", explanation)
+    write_documents([document], [folder / "sample.en"])
+    translated = translator.translate(document)
+    for source, target in zip(translated.sources, translated.targets, strict=True):
+        console.print(f"   {source:<52} [bold]{target}[/]", highlight=False)
+
+
+def _next_commands(folder: Path, console: Console) -> None:
+    model, corpus = folder / "h-attention" / "best", folder / "corpus"
+    console.print("\nThree commands to try next:")
+    for command in (
+        f"weitblick contrast {model} {corpus}/contrast.jsonl --controls",
+        f"weitblick explain {model} {folder}/sample.en -o sample.html",
+        f"weitblick translate {model} {corpus}/test.en -o test.de",
+    ):
+        console.print(f"   .venv/bin/{command}", highlight=False, soft_wrap=True)

@@ -1,0 +1,186 @@
+"""Training: resumed equals undisturbed, byte for byte; several processes equal one; mistakes are named."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from weitblick.config import load_recipe
+from weitblick.errors import UserError
+from weitblick.model.folder import load_model, read_weights
+from weitblick.training.run import train
+from weitblick.training.stage import StageRun
+
+
+def run(recipe_file, corpus, output, *overrides):
+    return train(load_recipe(recipe_file, [f"data.dir={corpus}", f"output={output}", *overrides]), quiet=True)
+
+
+def start(recipe_file, corpus, output, *overrides, torchrun=0):
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={torchrun}"] if torchrun else []
+    command = [sys.executable, *launcher, "-m", "weitblick", "train", str(recipe_file)]
+    command += [f"data.dir={corpus}", f"output={output}", *overrides]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def losses(output: Path, stage="context", kind="dev", key="dev_loss"):
+    lines = (output / stage / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    return [(e["update"], e[key]) for e in map(json.loads, lines) if e["kind"] == kind]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    from tests.training.conftest import RECIPE
+
+    (folder / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
+    run(folder / "recipe.yaml", corpus, folder / "run")
+    return folder / "run"
+
+
+def test_a_run_leaves_a_model_logs_curves_and_a_manifest(undisturbed):
+    loaded = load_model(undisturbed / "best")
+    assert loaded.context_section.kind == "hierarchical"
+    assert (undisturbed / "context" / "curves.png").stat().st_size > 1000
+    assert any((undisturbed / "context" / "tensorboard").iterdir())
+    manifest = json.loads((undisturbed / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["format_version"] == 1
+    assert manifest["data"]["train"]
+    figures = [json.loads(line) for line in (undisturbed / "context" / "log.jsonl").read_text().splitlines()]
+    dev = [f for f in figures if f["kind"] == "dev"]
+    assert {"dev_perplexity_without_context", "dev_perplexity_random_context", "context_share", "support"} <= dev[-1].keys()
+    assert [d["update"] for d in dev] == sorted({d["update"] for d in dev})
+
+
+@pytest.mark.parametrize(("stage", "update"), [("sentence", 6), ("context", 7)])
+def test_stopped_and_resumed_equals_undisturbed(undisturbed, recipe_file, corpus, tmp_path, monkeypatch, stage, update):
+    class Killed(BaseException):
+        pass
+
+    step = StageRun._update
+
+    def dying(self, plans):
+        if self.task.folder.name == stage and self.progress.update == update:
+            raise Killed
+        return step(self, plans)
+
+    monkeypatch.setattr(StageRun, "_update", dying)
+    with pytest.raises(Killed):
+        run(recipe_file, corpus, tmp_path / "run")
+    monkeypatch.setattr(StageRun, "_update", step)
+    run(recipe_file, corpus, tmp_path / "run")
+    for name in ("best/model.safetensors", "sentence/model/model.safetensors"):
+        assert (tmp_path / "run" / name).read_bytes() == (undisturbed / name).read_bytes()
+    assert losses(tmp_path / "run") == losses(undisturbed)
+
+
+@pytest.mark.slow
+def test_killed_by_the_system_it_resumes_to_the_same_bytes(undisturbed, recipe_file, corpus, tmp_path):
+    process = start(recipe_file, corpus, tmp_path / "run")
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "run").glob("context/state-*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = start(recipe_file, corpus, tmp_path / "run")
+    _, errors = again.communicate(timeout=240)
+    assert again.returncode == 0, errors
+    name = "best/model.safetensors"
+    assert (tmp_path / "run" / name).read_bytes() == (undisturbed / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_two_processes_equal_one_on_the_same_global_batch(recipe_file, corpus, tmp_path):
+    still = [f"{stage}.{key}" for stage in ("sentence_stage", "context_stage") for key in ("dropout=0.0",)]
+    still += ["context.dropout=0.0", "context_stage.context_dropout=0", "context_stage.source_word_dropout=0"]
+    pair = start(recipe_file, corpus, tmp_path / "two", *still, torchrun=2)
+    _, errors = pair.communicate(timeout=300)
+    assert pair.returncode == 0, errors
+    run(recipe_file, corpus, tmp_path / "one", *still, "sentence_stage.accumulate=2", "context_stage.accumulate=2")
+    for stage in ("sentence", "context"):
+        one, two = losses(tmp_path / "one", stage), losses(tmp_path / "two", stage)
+        assert [update for update, _ in one] == [update for update, _ in two]
+        for (_, a), (_, b) in zip(one, two, strict=True):
+            assert a == pytest.approx(b, abs=1e-4)
+
+
+def test_a_finished_run_is_not_run_again(undisturbed, recipe_file, corpus, monkeypatch):
+    monkeypatch.setattr(StageRun, "_update", lambda *_: pytest.fail("trained again"))
+    before = (undisturbed / "best" / "model.safetensors").read_bytes()
+    run(recipe_file, corpus, undisturbed)
+    assert (undisturbed / "best" / "model.safetensors").read_bytes() == before
+
+
+def test_a_changed_recipe_on_resume_shows_the_difference(undisturbed, recipe_file, corpus):
+    with pytest.raises(UserError, match="batch_tokens: 300 -> 301"):
+        run(recipe_file, corpus, undisturbed, "context_stage.batch_tokens=301")
+
+
+def test_stage_one_of_another_run_can_be_shared(undisturbed, recipe_file, corpus, tmp_path):
+    stage1 = undisturbed / "sentence" / "model"
+    frozen = ["context.states=frozen", f"stage1={stage1}", "context_stage.updates=4", "stage=context"]
+    best = run(recipe_file, corpus, tmp_path / "run", *frozen)
+    loaded = load_model(best).model
+    expected = load_model(stage1).model.sentence.state_dict()
+    assert all(torch.equal(value, expected[name]) for name, value in loaded.frozen.state_dict().items())
+    assert not (tmp_path / "run" / "sentence").exists()
+
+
+def test_a_stage_one_of_another_architecture_is_refused(undisturbed, recipe_file, corpus, tmp_path):
+    stage1 = undisturbed / "sentence" / "model"
+    with pytest.raises(UserError, match="another architecture"):
+        run(recipe_file, corpus, tmp_path / "run", f"stage1={stage1}", "stage=context", "model.feed_forward=48")
+
+
+def test_the_sentence_model_is_held_for_the_first_updates(undisturbed, recipe_file, corpus, tmp_path):
+    stage1 = undisturbed / "sentence" / "model"
+    held = ["stage=context", f"stage1={stage1}", "context_stage.updates=4", "context_stage.hold_sentence_model=4"]
+    run(recipe_file, corpus, tmp_path / "run", *held)
+    state = next((tmp_path / "run" / "context").glob("state-*"))
+    weights = read_weights(state / "weights.safetensors")
+    before = {f"sentence.{k}": v for k, v in load_model(stage1).model.sentence.state_dict().items()}
+    assert all(torch.equal(value, before[name]) for name, value in weights.items() if name.startswith("sentence."))
+    assert any(name.startswith("context.") for name in weights)
+
+
+def test_a_loss_that_is_not_finite_stops_and_keeps_the_state(recipe_file, corpus, tmp_path):
+    with pytest.raises(UserError, match=r"not finite at update .*sentences"):
+        run(recipe_file, corpus, tmp_path / "run", "sentence_stage.learning_rate=1e30", "sentence_stage.save_every=1")
+    assert list((tmp_path / "run" / "sentence").glob("state-*"))
+
+
+def test_missing_corpora_and_damaged_models_are_named(recipe_file, undisturbed, corpus, tmp_path):
+    with pytest.raises(UserError, match=r"nowhere/train\.en: no such file"):
+        run(recipe_file, tmp_path / "nowhere", tmp_path / "run")
+    with pytest.raises(UserError, match="no such model folder"):
+        run(recipe_file, corpus, tmp_path / "run", f"stage1={tmp_path / 'none'}")
+    import shutil
+
+    shutil.copytree(undisturbed / "best", tmp_path / "cut")
+    weights = tmp_path / "cut" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(UserError, match=r"model\.safetensors: damaged or cut short"):
+        load_model(tmp_path / "cut")
+    weights.unlink()
+    with pytest.raises(UserError, match=r"model\.safetensors: missing"):
+        load_model(tmp_path / "cut")
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_cleanly_and_can_be_resumed(recipe_file, corpus, tmp_path):
+    process = start(recipe_file, corpus, tmp_path / "run", "sentence_stage.updates=100000", "sentence_stage.patience=9999")
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "run").glob("sentence/state-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in errors
+    assert "Traceback" not in errors
