@@ -183,7 +183,7 @@ def _standard_output() -> Iterator[IO[str]]:
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """A temporary folder that replaces `path` when the block succeeds. A crash leaves either the old or the new."""
-    path = Path(path)
+    path = settled_folder(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.new."))
@@ -193,7 +193,8 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o755)
         if path.exists():
-            retired = path.with_name(f".{path.name}.old.{os.getpid()}")
+            retired = path.with_name(f".{path.name}.old")
+            shutil.rmtree(retired, ignore_errors=True)
             os.replace(path, retired)
             os.replace(temporary, path)
             shutil.rmtree(retired)
@@ -203,6 +204,15 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise _explain_write(path, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def settled_folder(path: str | Path) -> Path:
+    """The folder, put back in its place if a crash came between the two renames of its replacement."""
+    path = Path(path)
+    retired = path.with_name(f".{path.name}.old")
+    if not path.exists() and retired.is_dir():
+        os.replace(retired, path)
+    return path
 
 
 def write_json(path: str | Path, value: Any) -> None:

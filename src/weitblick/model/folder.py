@@ -14,7 +14,7 @@ from weitblick import __version__
 from weitblick.config.load import validate
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.errors import UserError
-from weitblick.files import atomic_folder, check_format_version, read_json, write_json
+from weitblick.files import atomic_folder, check_format_version, read_json, settled_folder, write_json
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.pipeline import TextPipeline, load_pipeline
@@ -101,7 +101,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> LoadedModel:
     """Reads a model folder. What is missing or damaged is named."""
-    folder = Path(folder)
+    folder = settled_folder(folder)
     if not folder.is_dir():
         raise UserError("no such model folder", where=folder, remedy="name a folder that weitblick train wrote")
     for name in (CONFIG, WEIGHTS, TEXT):

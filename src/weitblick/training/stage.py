@@ -193,18 +193,19 @@ class StageRun:
 
     def _lessons(self, batch: Batch) -> tuple[Reading, torch.Tensor | None]:
         """What makes the model need its context: some sentences without it, words hidden, a floor under its share."""
-        section = self.section
-        if not isinstance(section, ContextStageSection) or self.model.context is None:
+        section, source = self.section, batch.current.source
+        if not isinstance(section, ContextStageSection):
             return PLAIN, None
-        device, source = self.world.device, batch.current.source
-        use = torch.rand(batch.current.sentences, device=device) >= section.context_dropout
+        hidden = None
+        if section.source_word_dropout:  # also without a context layer, so that baselines differ in context alone
+            drop = torch.rand(len(source.tokens), device=self.world.device) < section.source_word_dropout
+            hidden = torch.where(drop & (source.tokens != EOS), UNK, source.tokens)
+        if self.model.context is None:
+            return PLAIN, hidden
+        use = torch.rand(batch.current.sentences, device=self.world.device) >= section.context_dropout
         floor = 0.0
         if section.context_floor_updates:
             floor = section.context_floor * max(0.0, 1 - self.progress.update / section.context_floor_updates)
-        hidden = None
-        if section.source_word_dropout:
-            drop = torch.rand(len(source.tokens), device=device) < section.source_word_dropout
-            hidden = torch.where(drop & (source.tokens != EOS), UNK, source.tokens)
         return Reading(use=use, floor=floor), hidden
 
     def _log(self, logs: Logs, sums: torch.Tensor, started: float, begun_at: int) -> torch.Tensor:
