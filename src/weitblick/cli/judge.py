@@ -1,7 +1,107 @@
+"""`weitblick judge`: a blind form for human raters, and what their answers say."""
+
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from weitblick.evaluation.judge import Verdict
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
 
 def register(app: typer.Typer) -> None:
-    pass
+    judge = typer.Typer(help="Human judgement of two systems: a blind form, its answers, the sign test.")
+    judge.command(
+        name="sample",
+        help="Sample documents from two systems' outputs into a blind form (one HTML file that works offline).",
+        epilog="Example: weitblick judge sample baseline.de ours.de --source test.en -o form.html",
+    )(sample)
+    judge.command(
+        name="read",
+        help="Read raters' answers: preferences, two-sided sign test, agreement.",
+        epilog="Example: weitblick judge read form.key.json answers-anna.json answers-ben.json",
+    )(read)
+    judge.command(
+        name="sign-test",
+        help="Two-sided sign test of X preferences among N judgements; ties count half.",
+        epilog="Example: weitblick judge sign-test 39 54",
+    )(sign)
+    app.add_typer(judge, name="judge", no_args_is_help=True)
+
+
+def sample(
+    first: Annotated[Path, typer.Argument(help="Translations of the first system (the baseline).", metavar="A")],
+    second: Annotated[Path, typer.Argument(help="Translations of the second system.", metavar="B")],
+    source: Annotated[Path, typer.Option(help="The source that both have translated.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The form; its key is written beside it.")],
+    reference: Annotated[Path | None, typer.Option(help="A human translation to be shown, too.")] = None,
+    documents: Annotated[int, typer.Option(help="How many documents to sample.")] = 18,
+    seed: Annotated[int, typer.Option(help="Seed of sampling and shuffling.")] = 1,
+) -> None:
+    from weitblick.evaluation.judge.form import key_path, sample_form
+
+    sample_form([first, second], source, output, reference=reference, documents=documents, seed=seed)
+    typer.echo(f"{output}: {documents} documents; give it to the raters")
+    typer.echo(f"{key_path(output)}: the key; keep it from them")
+
+
+def read(
+    key: Annotated[Path, typer.Argument(help="The form's key.", metavar="KEY")],
+    answers: Annotated[list[Path], typer.Argument(help="Files that the form has saved.", metavar="ANSWERS...")],
+    as_json: Json = False,
+) -> None:
+    from weitblick.evaluation.judge import judge_answers, read_answers, read_key
+
+    chosen = read_key(key)
+    raters = [read_answers(path, chosen) for path in answers]
+    verdicts = judge_answers(chosen, raters)
+    if as_json:
+        report = {
+            "systems": list(chosen.systems),
+            "raters": [rater.rater for rater in raters],
+            "items": len(chosen.left),
+            "questions": {verdict.question: _as_data(verdict) for verdict in verdicts},
+        }
+        typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        return
+    for verdict in verdicts:
+        _print_verdict(verdict, chosen.systems[1])
+
+
+def _as_data(verdict: Verdict) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    agreement = None if verdict.agreement is None else asdict(verdict.agreement)
+    return {"wins": verdict.wins, "ties": verdict.ties} | asdict(verdict.test) | {"agreement": agreement}
+
+
+def _print_verdict(verdict: Verdict, system: str) -> None:
+    wins = ", ".join(f"{name} {count}" for name, count in verdict.wins.items())
+    test = verdict.test
+    typer.echo(f"{verdict.question}: {wins}, ties {verdict.ties}")
+    typer.echo(f"  sign test for {system}, ties split: x = {test.x:g}, n = {test.n}, p = {test.p:.4f} (two-sided)")
+    if verdict.agreement is not None:
+        found = verdict.agreement
+        cohen, fleiss = ("undefined" if k is None else f"{k:.2f}" for k in (found.cohen, found.fleiss))
+        typer.echo(
+            f"  {found.raters} raters agree in {found.plain:.0%} (Cohen's kappa {cohen}, Fleiss' kappa {fleiss})"
+        )
+
+
+def sign(
+    x: Annotated[float, typer.Argument(help="Judgements for the system; a tie counts 0.5.", metavar="X")],
+    n: Annotated[int, typer.Argument(help="All judgements.", metavar="N")],
+    as_json: Json = False,
+) -> None:
+    from weitblick.evaluation.judge import sign_test
+
+    result = sign_test(x, n)
+    if as_json:
+        typer.echo(json.dumps({"x": result.x, "n": result.n, "p": result.p}))
+    else:
+        typer.echo(f"x = {result.x:g}, n = {result.n}, p = {result.p:.4f} (two-sided sign test)")

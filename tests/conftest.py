@@ -1,0 +1,42 @@
+"""Fixtures shared by all packages' tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+# no sandbox as root, and nothing that looks for the network
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture
+def browser_page() -> Iterator[Any]:
+    """A page of a real, headless Chromium that is offline and accepts downloads. Use with `@pytest.mark.browser`.
+
+    A script error on the page fails the test.
+    """
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
+    )
+    errors: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
+        page = browser.new_context(accept_downloads=True, offline=True).new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        yield page
+        browser.close()
+    assert errors == []
