@@ -27,7 +27,7 @@ GROUPS = {
 
 
 def register(app: typer.Typer) -> None:
-    app.command("contrast")(contrast)
+    app.command("contrast", rich_help_panel="Judge")(contrast)
 
 
 def contrast(

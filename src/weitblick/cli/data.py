@@ -40,7 +40,12 @@ def register(app: typer.Typer) -> None:
     data_app.command("split")(split)
     data_app.command("check", cls=OutputsCommand)(check)
     discourse.register(data_app)
-    app.add_typer(data_app, name="data", help="Corpora of documents: convert, measure, split, check, generate.")
+    app.add_typer(
+        data_app,
+        name="data",
+        help="Corpora of documents: convert, measure, split, check, generate.",
+        rich_help_panel="Data",
+    )
 
 
 def convert(

@@ -22,7 +22,7 @@ FIGURE_SENTENCES = 5
 
 
 def register(app: typer.Typer) -> None:
-    app.command("explain")(explain)
+    app.command("explain", rich_help_panel="See the context")(explain)
 
 
 def explain(

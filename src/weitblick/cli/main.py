@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from weitblick import __version__
 from weitblick.cli import (
@@ -23,9 +25,43 @@ from weitblick.cli import (
 )
 from weitblick.errors import UserError
 
+ORDER = [
+    "demo",
+    "data",
+    "train",
+    "translate",
+    "recipe",
+    "explain",
+    "score",
+    "compare",
+    "contrast",
+    "usage",
+    "complexity",
+    "judge",
+    "reproduce",
+]
+"""Of commands in the help, whose panels stand in the order of their first command."""
+
+
+class Map(TyperGroup):
+    # Typer brings a click of its own or uses the installed one, by version: neither is named here.
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
     name="weitblick",
-    help="Document-level machine translation that selects the context that matters, and shows it.",
+    cls=Map,
+    help="Document-level machine translation that selects the context that matters, and shows it.\n\n"
+    "Every command has --help with examples; those that measure have --json. Exit code 2: something in the input is "
+    "wrong, and the one line printed says what and where.",
+    epilog="Examples:\n\n"
+    "weitblick demo\n\n"
+    "echo 'The report is ready. It is long.' | weitblick translate - --from prose\n\n"
+    "weitblick train recipes/tiny/h-attention.yaml data.dir=corpora/small output=runs/tiny\n\n"
+    "weitblick explain runs/tiny/best talk.en -o report.html\n\n"
+    "weitblick contrast runs/tiny/best corpora/small/contrast.jsonl --controls",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

@@ -40,12 +40,14 @@ def register(app: typer.Typer) -> None:
         name="score",
         help="Score translations against a reference: BLEU, sacreBLEU, document BLEU, chrF and METEOR.",
         epilog="Example: weitblick score translations.de --reference test.de --language de",
+        rich_help_panel="Judge",
     )(score)
     app.command(
         name="compare",
         help="Tell whether systems differ from the first one by more than chance, for every metric.",
-        epilog="Example: weitblick compare test.de baseline.de ours.de  "
-        "(several runs: weitblick compare test.de sentence=s1.de,s2.de,s3.de ours=o1.de,o2.de,o3.de)",
+        epilog="Example: weitblick compare test.de baseline.de ours.de\n\n"
+        "Several runs: weitblick compare test.de sentence=s1.de,s2.de,s3.de ours=o1.de,o2.de,o3.de",
+        rich_help_panel="Judge",
     )(compare)
 
 

@@ -73,7 +73,11 @@ def translate(
 ) -> None:
     """Translate whole documents: every sentence with the rest of its document in view, one line for each line.
 
-    Examples: weitblick translate talk.en -o talk.de; cat talk.en | weitblick translate runs/tiny/best - --beam 1
+    Example: weitblick translate talk.en -o talk.de
+
+    Example: cat talk.en | weitblick translate runs/tiny/best - --beam 1
+
+    Example: weitblick translate runs/tiny/best letter.txt --from prose -o brief.txt
     """
     model, files = _model_and_files(inputs or [])
     if n_best > beam:

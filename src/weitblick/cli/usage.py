@@ -18,7 +18,7 @@ LABELS = {
 
 
 def register(app: typer.Typer) -> None:
-    app.command("usage")(usage)
+    app.command("usage", rich_help_panel="Judge")(usage)
 
 
 def usage(
