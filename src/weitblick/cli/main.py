@@ -25,7 +25,7 @@ from weitblick.cli import (
 )
 from weitblick.errors import UserError
 
-ORDER = [
+ORDER = (
     "demo",
     "data",
     "train",
@@ -39,7 +39,7 @@ ORDER = [
     "complexity",
     "judge",
     "reproduce",
-]
+)
 """Of commands in the help, whose panels stand in the order of their first command."""
 
 
