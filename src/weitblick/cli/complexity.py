@@ -1,7 +1,116 @@
+"""`weitblick complexity`: parameters and speed of models, the paper's Table 4."""
+
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from weitblick.evaluation.complexity import Candidate
+
+PAPER_SHARES = {
+    "Transformer": (1.0, 1.0),
+    "Attention, sentence": (0.74, 0.97),
+    "Attention, word": (0.61, 0.94),
+    "H-Attention, sparse-soft": (0.51, 0.86),
+    "Zhang:18": (0.65, 0.98),
+    "HAN (Miculicich:18)": (0.32, 0.89),
+}
+"""Training and decoding speed in the paper, as shares of its Transformer's."""
+
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command(
+        name="complexity",
+        help="Count the parameters of models, and measure how fast they train and translate.",
+        epilog="Example: weitblick complexity recipes/small/transformer.yaml recipes/small/h-attention.yaml --speed",
+        rich_help_panel="Judge",
+    )(complexity)
+
+
+def complexity(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(help="Recipes or model folders, and changes to the recipes.", metavar="[MODEL|KEY=VALUE]..."),
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="The models of the paper, at its sizes.")] = False,
+    source_vocabulary: Annotated[int | None, typer.Option(min=5, help="Source types. Paper: 19270.")] = None,
+    target_vocabulary: Annotated[int | None, typer.Option(min=5, help="Target types. Paper: 21000.")] = None,
+    speed: Annotated[bool, typer.Option("--speed", help="Measure words per second, too.")] = False,
+    documents: Annotated[int, typer.Option(min=1, help="--speed: documents of an update and a translation.")] = 2,
+    sentences: Annotated[int, typer.Option(min=1, help="--speed: sentences of a document.")] = 20,
+    words: Annotated[int, typer.Option(min=1, help="--speed: words of a sentence, on average.")] = 20,
+    beam: Annotated[int, typer.Option(min=1, help="--speed: hypotheses in search; the paper's is greedy.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="--speed: rounds of which the median is taken.")] = 5,
+    threads: Annotated[int | None, typer.Option(min=1, help="--speed: threads; all cores if not given.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with a row for each model.")] = False,
+) -> None:
+    from weitblick.evaluation.complexity import measure_size
+
+    candidates = _candidates(models or [], paper, source_vocabulary, target_vocabulary)
+    rows = [measure_size(candidate).as_row() for candidate in candidates]
+    if speed:
+        import torch
+
+        from weitblick.evaluation.speed import Workload, measure_speed
+        from weitblick.memory import tune_allocator
+
+        if threads is not None:
+            torch.set_num_threads(threads)
+        tune_allocator()
+        workload = Workload(documents, sentences, words, beam)
+        for row, result in zip(rows, measure_speed(candidates, workload, rounds, _progress), strict=True):
+            row |= result.as_row()
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        _print(rows, paper)
+
+
+def _progress(message: str) -> None:
+    typer.echo(f"weitblick: {message}", err=True)
+
+
+def _candidates(names: list[str], paper: bool, source: int | None, target: int | None) -> list[Candidate]:
+    from weitblick.errors import UserError
+    from weitblick.evaluation.complexity import paper_candidates, read_candidate
+
+    overrides = [name for name in names if "=" in name and not Path(name).exists()]
+    paths = [name for name in names if name not in overrides]
+    if not paper and not paths:
+        raise UserError("no model named", remedy="name recipes or model folders, or give --paper")
+    if overrides and not paths:
+        raise UserError(f"{overrides[0]!r} has no recipe to change", remedy="name a recipe before it")
+    chosen = paper_candidates(source, target) if paper else []
+    return chosen + [read_candidate(path, overrides, source, target) for path in paths]
+
+
+def _print(rows: list[dict[str, Any]], paper: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    timed = "training_share" in rows[0]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model", overflow="fold")
+    headings = ["parameters", "embeddings", "encoder", "decoder", "context"]
+    if timed:
+        headings = ["parameters", "training words/s", "share", "decoding words/s", "share"]
+        headings += ["in the paper"] if paper else []
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=heading == "parameters")
+    for row in rows:
+        cells = [f"{row['parameters']:,}"]
+        if timed:
+            for name in ("training", "decoding"):
+                cells += [f"{row[f'{name}_words_per_second']:.0f}", f"{row[f'{name}_share']:.2f}"]
+            if paper:
+                shares = PAPER_SHARES.get(row["model"])
+                cells.append(" / ".join(f"{share:.2f}" for share in shares) if shares else "")
+        else:
+            inner = [row["parts"].get(part, 0) for part in ("encoder", "decoder", "context")]
+            cells += [f"{part / 1e6:.2f}M" if part else "" for part in (row["parameters"] - sum(inner), *inner)]
+        table.add_row(row["model"], *cells)
+    Console().print(table)

@@ -20,10 +20,16 @@ Section = TypeVar("Section", bound=BaseModel)
 
 
 def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Reads a recipe with its bases, applies `key=value` overrides, and checks everything."""
-    values = read_with_bases(Path(path))
+    """Reads a recipe with its bases, applies `key=value` overrides, and checks everything.
+
+    The override `base=FILE`, a path from where the user stands, puts the recipe on another base than its own.
+    """
+    changes: dict[str, Any] = {}
     for override in overrides:
-        merge(values, parse_override(override))
+        merge(changes, parse_override(override))
+    other = changes.pop("base", None)
+    values = read_with_bases(Path(path), bases=None if other is None else [Path(b) for b in _as_list(other)])
+    merge(values, changes)
     return validate(Recipe, values, str(path))
 
 
@@ -43,18 +49,27 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
-def read_with_bases(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """A recipe's values on top of its base's; a base is named relative to the recipe."""
+def read_with_bases(path: Path, seen: tuple[Path, ...] = (), bases: list[Path] | None = None) -> dict[str, Any]:
+    """A recipe's values on top of its bases', each base on top of the one named before it.
+
+    A recipe names its bases relative to itself; `bases` takes their place.
+    """
     path = path.resolve() if path.exists() else path
     if path in seen:
         raise UserError(f"base recipes go round in a circle through {path}", where=seen[0])
     values = read_yaml(path)
-    base = values.pop("base", None)
-    if base is None:
-        return values
-    below = read_with_bases(path.parent / str(base), (*seen, path))
+    own = values.pop("base", None)
+    if bases is None:
+        bases = [] if own is None else [path.parent / str(base) for base in _as_list(own)]
+    below: dict[str, Any] = {}
+    for base in bases:
+        merge(below, read_with_bases(base, (*seen, path)))
     merge(below, values)
     return below
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
@@ -105,6 +120,8 @@ def validate(kind: type[Section], values: dict[str, Any], where: str) -> Section
                 remedy=f"did you mean {near!r}?" if near else "see weitblick recipe keys",
             ) from None
         message = first["msg"].removeprefix("Value error, ")
+        if isinstance(first["input"], Mapping):  # a check across the keys of a section: its message says what is wrong
+            raise UserError(f"{key}: {message}" if key else message, where=where) from None
         raise UserError(f"{key or 'recipe'} = {first['input']!r}: {message}", where=where) from None
 
 

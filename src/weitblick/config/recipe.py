@@ -143,7 +143,9 @@ class ContextStageSection(StageSection):
 
 
 class Recipe(Section):
-    base: str | None = Field(None, description="another recipe that this one changes")
+    base: str | list[str] | None = Field(
+        None, description="the recipe, or recipes laid over each other in this order, that this one changes"
+    )
     output: str = Field("runs/run", description="the run's folder")
     seed: int = Field(1, description="of everything random")
     threads: int | None = Field(None, gt=0, description="threads of PyTorch on the CPU; all cores if not given")
