@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic_explanation import build
+from synthetic_explanation import STORY, build
 from typer.testing import CliRunner
 
 from weitblick.cli.main import app
@@ -105,3 +105,43 @@ def test_a_model_without_context_has_a_report_but_no_figure(tmp_path: Path) -> N
         run(tmp_path / "plain.json", "-o", tmp_path / "r.png", "--sentence", "1", "--word", "1")
     with pytest.raises(UserError, match="context changed no word"):
         run(tmp_path / "plain.json", "-o", tmp_path / "r.png")
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small untrained model on disk."""
+    from weitblick.config.recipe import ContextSection, ModelSection, TextSection
+    from weitblick.model.build import build as build_model
+    from weitblick.model.folder import save_model
+    from weitblick.text.pipeline import learn_pipeline
+
+    texts = [source for source, _, _ in STORY], [target for _, target, _ in STORY]
+    pipeline = learn_pipeline(texts, TextSection(kind="sentencepiece", merges=400))
+    section = ModelSection(dimension=16, feed_forward=16, encoder_layers=1, decoder_layers=1, heads=2)
+    sizes = (len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+    model = build_model(section, ContextSection(kind="hierarchical"), *sizes)
+    folder = tmp_path_factory.mktemp("model") / "best"
+    save_model(folder, model, pipeline, section, {})
+    return folder
+
+
+def test_documents_of_a_file_are_explained_one_by_one_or_together(model_folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "speech.en"
+    text.write_text("It was closed.\nThe dome is old.\n\nEvery Friday it opens.\nIt is full.\nWho built it?\n")
+    run(model_folder, text, "-o", tmp_path / "second.json", "--document", "2", "--beam", "1")
+    explanation = Explanation.load(tmp_path / "second.json")
+    assert (explanation.document, len(explanation.sentences)) == ("speech.en 2", 3)
+    assert explanation.sentences[1].attention is not None
+    run(model_folder, text, "-o", tmp_path / "reach.json", "--corpus", "--beam", "1")
+    statistics = json.loads((tmp_path / "reach.json").read_text())
+    assert (statistics["documents"], len(statistics["heads"])) == (2, 2)
+    with pytest.raises(UserError, match=r"speech\.en: no document 3"):
+        run(model_folder, text, "-o", tmp_path / "third.html", "--document", "3")
+
+
+def test_a_model_that_is_missing_or_alone_is_named(model_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "speech.en").write_text("It was closed.\n")
+    with pytest.raises(UserError, match=r"nomodel: no such model folder"):
+        run(tmp_path / "nomodel", tmp_path / "speech.en", "-o", tmp_path / "x.html")
+    with pytest.raises(UserError, match="the document is missing"):
+        run(model_folder, "-o", tmp_path / "x.html")

@@ -285,7 +285,9 @@ def _report(summary: dict[str, Any], as_json: bool) -> None:
     if output == STANDARD:
         return
     size = Path(output).stat().st_size / 1e6
-    if "sentences" in summary:
+    if "sentences" in summary and summary["context_share"] is None:
+        about = f"{summary['sentences']} sentences, without context"
+    elif "sentences" in summary:
         about = (
             f"{summary['sentences']} sentences; context changed {summary['sentences_changed']} translations and "
             f"mattered for {summary['words_influenced']} words"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weitblick.documents.document import Document
-from weitblick.explanation.attention import Attention
+from weitblick.explanation.packing import MOST_SENTENCES, AttentionPacker, means, sums
 from weitblick.explanation.schema import Explanation, ModelInfo, Score, SentenceExplanation, Words
 from weitblick.explanation.trace import Predictions, SentenceTrace, trace
 from weitblick.explanation.wording import words_in
@@ -21,8 +21,6 @@ from weitblick.translation.translator import Translator
 from weitblick.translation.units import Unit, split_documents
 from weitblick.translation.window import translate_units
 
-MOST_SENTENCES = 24
-LEAST_MASS = 0.002
 MOST_ALIGNED = 6
 LEAST_ALIGNED = 0.05
 
@@ -117,6 +115,7 @@ def explain_translations(
     )
     if not model.reads_target:
         contexts = sources
+    packer = AttentionPacker(contexts, most)
     sentences = []
     for index, traced in enumerate(trace(model, given.sources, given.targets, given.contexts)):
         queries = targets[index] if model.in_decoder else sources[index]
@@ -130,7 +129,7 @@ def explain_translations(
                 tuple(_score(traced.predictions, word.start, word.end, choices) for word in targets[index]),
                 _alignment(traced.source_weights, sources[index], targets[index]),
                 _share(traced, queries),
-                _attention(traced, queries, contexts, most),
+                packer.pack(traced, queries),
             )
         )
     info = _info(model, model_name, sentences)
@@ -217,24 +216,12 @@ def _score(predictions: Predictions, start: int, end: int, choices: _Choices) ->
     )
 
 
-def _sums(values: np.ndarray, words: Words, axis: int) -> np.ndarray:
-    """Values of pieces added up to values of words."""
-    if not words:
-        return np.zeros([0 if a == axis else size for a, size in enumerate(values.shape)])
-    return np.add.reduceat(values, [word.start for word in words], axis=axis)
-
-
-def _means(values: np.ndarray, words: Words) -> np.ndarray:
-    sizes = np.array([word.end - word.start for word in words], dtype=float)
-    return _sums(values, words, 0) / sizes.reshape(-1, *[1] * (values.ndim - 1))
-
-
 def _alignment(weights: np.ndarray, source: Words, target: Words) -> tuple[tuple[tuple[int, float], ...], ...]:
     """The source words that each target word reads, heaviest first; the share that goes to the sentence's end is left
     out."""
     if not source or not target:
         return ((),) * len(target)
-    shares = _sums(_means(weights, target), source, 1)  # [target words, source words]
+    shares = sums(means(weights, target), source, 1)  # [target words, source words]
     shares = shares / np.maximum(shares.sum(1, keepdims=True), 1e-9)
     aligned = []
     for row in shares:
@@ -246,46 +233,4 @@ def _alignment(weights: np.ndarray, source: Words, target: Words) -> tuple[tuple
 def _share(traced: SentenceTrace, queries: Words) -> tuple[float, ...]:
     if traced.context_share is None or not queries:
         return ()
-    return tuple(float(share) for share in _means(traced.context_share, queries))
-
-
-def _attention(traced: SentenceTrace, queries: Words, contexts: Sequence[Words], most: int) -> Attention | None:
-    """Pieces to words: a query word attends as its pieces do on average, a context word gets what its pieces get."""
-    if traced.sentence_weights is None or traced.sentences is None or not queries:
-        return None
-    masses = _means(traced.sentence_weights, queries)  # [Q, H, J]
-    words, first = _context_words(traced, queries, contexts)
-    order = np.argsort(-masses, axis=-1, kind="stable")[..., :most]
-    heaviest = np.take_along_axis(masses, order, -1)
-    kept = (heaviest >= LEAST_MASS) | ((heaviest > 0) & (np.arange(order.shape[-1]) == 0))
-    query, head, rank = np.nonzero(kept)
-    columns = order[query, head, rank]
-    listed = heaviest[query, head, rank]
-    weights = [
-        np.zeros(0) if words is None else words[q, h, first[c] : first[c + 1]] / mass
-        for q, h, c, mass in zip(query, head, columns, listed, strict=True)
-    ]
-    return Attention.pack(
-        masses.shape[:2],
-        counts=kept.sum(-1).ravel(),
-        attended=(masses > 0).sum(-1).ravel(),
-        rest=np.maximum(0.0, masses.sum(-1) - np.where(kept, heaviest, 0.0).sum(-1)).ravel(),
-        sentences=traced.sentences[columns],
-        masses=listed,
-        words=weights,
-    )
-
-
-def _context_words(
-    traced: SentenceTrace, queries: Words, contexts: Sequence[Words]
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """Rescaled weights of context words [Q, H, words], and where the words of each column begin [J + 1]."""
-    assert traced.sentences is not None
-    counts = [len(contexts[sentence]) for sentence in traced.sentences]
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(int)
-    if traced.word_weights is None:
-        return None, first
-    lengths = [contexts[sentence][-1].end for sentence in traced.sentences]
-    before = np.concatenate([[0], np.cumsum(lengths)])
-    starts = [before[j] + word.start for j, s in enumerate(traced.sentences) for word in contexts[s]]
-    return np.add.reduceat(_means(traced.word_weights, queries), starts, axis=-1), first
+    return tuple(float(share) for share in means(traced.context_share, queries))

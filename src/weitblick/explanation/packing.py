@@ -1,0 +1,76 @@
+"""Attention of pieces, as a model computes it, to attention of words, as an explanation keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weitblick.explanation.attention import Attention
+from weitblick.explanation.schema import Words
+from weitblick.explanation.trace import SentenceTrace
+
+MOST_SENTENCES = 24
+LEAST_MASS = 0.002
+
+
+def sums(values: np.ndarray, words: Words, axis: int) -> np.ndarray:
+    """Values of pieces added up to values of words."""
+    if not words:
+        return np.zeros([0 if a == axis else size for a, size in enumerate(values.shape)])
+    return np.add.reduceat(values, [word.start for word in words], axis=axis)
+
+
+def means(values: np.ndarray, words: Words) -> np.ndarray:
+    sizes = np.array([word.end - word.start for word in words], dtype=float)
+    return sums(values, words, 0) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+
+
+class AttentionPacker:
+    """A query word attends as its pieces do on average, a context word gets what its pieces get together.
+
+    `contexts` are the context words of every sentence of the document; of each row the `most` heaviest sentences stay.
+    """
+
+    def __init__(self, contexts: Sequence[Words], most: int = MOST_SENTENCES) -> None:
+        self.contexts, self.most = contexts, most
+        self._columns: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def pack(self, traced: SentenceTrace, queries: Words) -> Attention | None:
+        if traced.sentence_weights is None or traced.sentences is None or not queries:
+            return None
+        masses = means(traced.sentence_weights, queries)  # [Q, H, J]
+        starts, first = self._words(traced.sentences)
+        words = None  # [Q, H, words of the document], rescaled
+        if traced.word_weights is not None:
+            words = np.add.reduceat(means(traced.word_weights, queries), starts, axis=-1)
+        order = np.argsort(-masses, axis=-1, kind="stable")[..., : self.most]
+        heaviest = np.take_along_axis(masses, order, -1)
+        kept = (heaviest >= LEAST_MASS) | ((heaviest > 0) & (np.arange(order.shape[-1]) == 0))
+        query, head, rank = np.nonzero(kept)
+        columns, listed = order[query, head, rank], heaviest[query, head, rank]
+        entries = zip(query, head, columns, listed, strict=True)
+        return Attention.pack(
+            (masses.shape[0], masses.shape[1]),
+            counts=kept.sum(-1).ravel(),
+            attended=(masses > 0).sum(-1).ravel(),
+            rest=np.maximum(0.0, masses.sum(-1) - np.where(kept, heaviest, 0.0).sum(-1)).ravel(),
+            sentences=traced.sentences[columns],
+            masses=listed,
+            words=[
+                np.zeros(0) if words is None else words[q, h, first[c] : first[c + 1]] / mass
+                for q, h, c, mass in entries
+            ],
+        )
+
+    def _words(self, sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first piece of each context word of these columns, and the first word of each column [J + 1]. All
+        sentences of a document have the same columns, as a rule, so this is worked out once."""
+        key = sentences.tobytes()
+        if key not in self._columns:
+            words = [self.contexts[sentence] for sentence in sentences]
+            first = np.cumsum([0, *map(len, words)])
+            before = np.cumsum([0, *(column[-1].end for column in words)])
+            starts = np.array([before[j] + word.start for j, column in enumerate(words) for word in column])
+            self._columns[key] = starts, first
+        return self._columns[key]
