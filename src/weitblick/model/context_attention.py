@@ -16,8 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weitblick.model.context_bank import BankLayout, ContextBank, QueryGroup, QueryPlan
-from weitblick.model.context_dense import CHUNK_ELEMENTS, FlatDense, FlatWordDense, HierarchicalDense, Problem
+from weitblick.model.context_bank import BankLayout, ContextBank
+from weitblick.model.context_dense import (
+    CHUNK_ELEMENTS,
+    KEPT_ELEMENTS,
+    FlatDense,
+    FlatWordDense,
+    HierarchicalDense,
+    Problem,
+)
+from weitblick.model.context_queries import QueryGroup, QueryPlan
 from weitblick.model.context_record import AttentionRecord, Recording
 from weitblick.model.context_routed import HierarchicalRouted
 from weitblick.model.layout import Layout
@@ -74,7 +82,7 @@ class ContextAttention(nn.Module):
         self.dimension, self.heads = dimension, heads
         self.sentence_attention, self.word_attention = sentence_attention, word_attention
         self.direction, self.path, self.retrieval_start = direction, path, retrieval_start
-        self.chunk_elements = CHUNK_ELEMENTS
+        self.chunk_elements, self.kept_elements = CHUNK_ELEMENTS, KEPT_ELEMENTS
         self.output = self._projection()
 
     def _projection(self, strength: float = 1.0) -> nn.Linear:
@@ -104,8 +112,10 @@ class ContextAttention(nn.Module):
             self.sentence_attention,
             self.word_attention,
             1.0 / math.sqrt(self.dimension // self.heads),
+            differentiable=torch.is_grad_enabled(),
             recorder=recording,
             elements=self.chunk_elements,
+            kept=self.kept_elements,
         )
         cells, support = self._attend(queries, bank, problem)
         output = self.output(plan.collect(cells).view(-1, self.dimension).to(queries.dtype))
@@ -236,6 +246,6 @@ def _sampled_support(problem: Problem, queries: QueryGroup, qs: Tensor, ks: Tens
     cells = cells.view(group.size, heads, queries.length, -1)[row, :, sample].transpose(1, 2)  # [B, H, n, d_k]
     keys = ks[group.cells : group.cells + group.size * heads * group.slots].view(group.size, heads, group.slots, -1)
     weights = problem.visible_weights(
-        cells @ keys.transpose(2, 3), group.positions[:, None, :], queries.positions[row, sample].unsqueeze(-1)
+        keys @ cells.transpose(2, 3), group.positions.unsqueeze(2), queries.positions[row, sample].unsqueeze(1)
     )
-    return (weights > 0).sum(-1).to(torch.float64).mean((1, 2)).cpu().numpy()
+    return (weights > 0).sum(2).to(torch.float64).mean((1, 2)).cpu().numpy()

@@ -44,8 +44,7 @@ class Segment:
     width: int
     cells: int  # the first of its B * H * (last - first) * width cells
     rows: int  # the first of its B * H * (last - first) rows; a row is one head of one sentence
-    lengths: Tensor  # [B * H * (last - first)] words of the sentence of each row
-    bias: Tensor  # [B * H, 1, (last - first) * width] 0 or HIDDEN_SCORE
+    bias: Tensor  # [B * H, (last - first) * width, 1] 0 or HIDDEN_SCORE
 
     @property
     def sentences(self) -> int:
@@ -128,14 +127,13 @@ class BankLayout:
         filled = place < lengths[..., None]  # [B, J, W]
         index = np.where(filled, self.word_starts[chosen][..., None] + place, ABSENT)
         self._word_index.append(self._by_head(index.reshape(size, -1)))
-        bias = np.where(filled.reshape(size, 1, -1), 0.0, HIDDEN_SCORE).astype(np.float32)
+        bias = np.where(filled.reshape(size, -1, 1), 0.0, HIDDEN_SCORE).astype(np.float32)
         segment = Segment(
             first,
             last,
             width,
             self.word_cells,
             self.rows,
-            torch.from_numpy(np.repeat(lengths[:, None], self.heads, axis=1).reshape(-1)).to(self.device),
             torch.from_numpy(np.repeat(bias, self.heads, axis=0)).to(self.device),
         )
         self.word_cells += size * self.heads * slots * width
@@ -168,7 +166,7 @@ class BankLayout:
 
     def take_words(self, packed: Tensor) -> Tensor:
         """[T, d] -> [words, d]"""
-        return packed if len(self.word_tokens) == len(packed) else _TakeRows.apply(packed, self.word_tokens)
+        return packed if len(self.word_tokens) == len(packed) else TakeRows.apply(packed, self.word_tokens)
 
     def means(self, words: Tensor) -> Tensor:
         """[words, d] -> [S', d], the mean over the words of each sentence that has any."""
@@ -211,10 +209,12 @@ class Gather:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """[rows, d_k] -> [cells, d_k]; an empty cell holds some row, which attention must mask."""
-        return _GatherCells.apply(rows, self.index, self.inverse)
+        return GatherCells.apply(rows, self.index, self.inverse)
 
 
-class _GatherCells(torch.autograd.Function):
+class GatherCells(torch.autograd.Function):
+    """Copies where `inverse` leads back, so that the gradient of empty cells is dropped."""
+
     @staticmethod
     def forward(ctx: Any, rows: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
         ctx.save_for_backward(inverse)
@@ -240,126 +240,9 @@ class ContextBank:
     word_values: Tensor | None = None
 
 
-@dataclass(frozen=True)
-class QueryGroup:
-    """The queries that read the documents of one group, padded to Q a document."""
+class TakeRows(torch.autograd.Function):
+    """Rows at distinct places: both directions are plain copies, where autograd's own would accumulate."""
 
-    group: Group
-    cells: int  # the first of its B * H * Q cells
-    places: int  # the first of its B * Q places; a place is one query with all heads
-    length: int  # Q
-    counts: np.ndarray  # [B] queries of each document
-    positions: Tensor  # [B, Q] position of the query's sentence in its document
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Documents `first` to `last` of a group and queries `start` to `stop` of each: what is computed at a time."""
-
-    queries: QueryGroup
-    first: int
-    last: int
-    start: int
-    stop: int
-
-    @property
-    def size(self) -> int:
-        return self.last - self.first
-
-
-class QueryPlan:
-    """Which place of the bank's groups each packed query takes. The last cell and place are for queries without one."""
-
-    def __init__(self, layout: Layout, bank: BankLayout) -> None:
-        heads, device = bank.heads, bank.device
-        lengths = layout.lengths.cpu().numpy()
-        positions = layout.positions.cpu().numpy()
-        documents = bank.known(layout.documents.cpu().numpy())
-        token_document = np.repeat(documents, lengths)
-        self.tokens = len(token_document)
-        self.present: np.ndarray = np.repeat(self._present(documents, positions, bank), lengths, axis=0)
-        counts = np.bincount(token_document, minlength=len(bank.group_of))
-        order = np.argsort(token_document, kind="stable")
-        rank = np.empty(self.tokens, dtype=np.int64)
-        rank[order] = np.arange(self.tokens) - np.repeat(np.cumsum(counts) - counts, counts)
-
-        group, row = bank.group_of[token_document], bank.row_of[token_document]
-        longest = [int(counts[g.documents].max()) for g in bank.groups]
-        sizes = np.array([g.size * length for g, length in zip(bank.groups, longest, strict=True)], dtype=np.int64)
-        starts = np.cumsum(sizes) - sizes
-        self.places = int(sizes.sum())
-        known = group >= 0
-        safe = np.where(known, group, 0)
-        start = starts[safe] if len(starts) else safe
-        length = np.array(longest, dtype=np.int64)[safe] if longest else safe
-        place = np.where(known, start + row * length + rank, self.places)  # [Tq]
-        first = start * heads + row * heads * length + rank  # [Tq] cell of the first head
-        cells = np.where(known[:, None], first[:, None] + np.arange(heads) * length[:, None], self.places * heads)
-        place_position = np.zeros(self.places + 1, dtype=np.int64)
-        place_position[place] = np.repeat(positions, lengths)
-        place_token = np.full(self.places + 1, ABSENT)
-        place_token[place] = np.arange(self.tokens)
-        self.place_token: np.ndarray = place_token[:-1]  # [places] the packed query, or ABSENT
-        self.token_place = torch.from_numpy(place).to(device)
-        index = np.zeros(self.places * heads + 1, dtype=np.int64)
-        index[cells.reshape(-1)] = np.arange(self.tokens * heads)
-        self.index = torch.from_numpy(index).to(device)
-        self.inverse = torch.from_numpy(cells.reshape(-1)).to(device)
-        self.cells = self.places * heads
-        all_positions = torch.from_numpy(place_position).to(device)
-        self.groups = [
-            QueryGroup(
-                g,
-                int(begin) * heads,
-                int(begin),
-                width,
-                counts[g.documents],
-                all_positions[begin : begin + g.size * width].view(g.size, width),
-            )
-            for g, begin, width in zip(bank.groups, starts, longest, strict=True)
-            if width
-        ]
-
-    @staticmethod
-    def _present(documents: np.ndarray, positions: np.ndarray, bank: BankLayout) -> np.ndarray:
-        """[Sq, 2] whether any context sentence is visible offline, online."""
-        others = bank.count_of[documents] - (
-            (bank.count_of[documents] == 1) & (bank.first_position[documents] == positions)
-        )
-        return np.stack([others > 0, bank.first_position[documents] < positions], axis=-1)
-
-    def visible(self, online: bool) -> Tensor:
-        """[Tq] whether each query has any context sentence to read."""
-        return torch.from_numpy(self.present[:, int(online)].copy()).to(self.index.device)
-
-    def spread(self, rows: Tensor) -> Tensor:
-        """[Tq * H, d_k] -> [cells + 1, d_k]; empty cells hold some query."""
-        return _GatherCells.apply(rows, self.index, self.inverse)
-
-    def collect(self, cells: Tensor) -> Tensor:
-        """[cells + 1, d_k] -> [Tq * H, d_k]; the gradient of empty cells is zero."""
-        return _TakeRows.apply(cells, self.inverse)
-
-    def chunks(self, elements: int, columns: str, heads: int, chosen: np.ndarray | None = None) -> Iterator[Chunk]:
-        """Splits the work so that about `elements` scores are held at a time.
-
-        columns: "widest", "slots" or "columns", the attribute of a group that says how many scores a query has;
-        chosen: [bank documents] which documents to give (all if None).
-        """
-        for queries in self.groups:
-            group = queries.group
-            per_query = heads * getattr(group, columns)
-            rows = max(1, elements // (per_query * queries.length))
-            step = queries.length if rows > 1 else max(16, min(queries.length, elements // per_query))
-            for begin, end in _runs(queries.counts > 0 if chosen is None else chosen[group.documents]):
-                for first in range(begin, end, rows):
-                    last = min(first + rows, end)
-                    length = int(queries.counts[first:last].max())
-                    for start in range(0, length, step):
-                        yield Chunk(queries, first, last, start, min(start + step, length))
-
-
-class _TakeRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, index: Tensor) -> Tensor:
         ctx.save_for_backward(index)
@@ -418,9 +301,3 @@ def _segments(widths: np.ndarray) -> Iterator[tuple[int, int, int]]:
         cuts.append(int(origin[cuts[-1]]))
     for left, right in zip(cuts[::-1], cuts[-2::-1], strict=False):
         yield int(edges[left]), int(edges[right]), int(widths[edges[left]])
-
-
-def _runs(chosen: np.ndarray) -> Iterator[tuple[int, int]]:
-    """(begin, end) of each run of true values."""
-    changes = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
-    yield from zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True)

@@ -1,35 +1,40 @@
 """Dense context attention: every query against every context sentence (and word), chunk by chunk of queries.
 
-Each autograd function here holds one chunk of scores at a time and computes it again in its backward pass, so memory is
-linear in the length of a document. Nothing loops over documents, sentences or heads: a chunk is as many of them as fit.
+Scores of a chunk lie as [b * H, J, W, q], the queries last: sums over words or sentences then run along contiguous
+memory, several times faster than over a short last dimension. An autograd function keeps the weights for its backward
+pass while they are few, and computes them again chunk by chunk when they are many, so that memory stays linear in the
+length of a document. Nothing loops over documents, sentences or heads: a chunk is as many of them as fit.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.model.context_bank import BankLayout, Chunk, Group, QueryPlan, Segment
-from weitblick.model.sparsemax import Kind, jacobian_product, normalise, slope
+from weitblick.model.context_bank import BankLayout, Group, Segment
+from weitblick.model.context_queries import Chunk, QueryPlan
+from weitblick.model.sparsemax import Kind, jacobian_product, normalise, rescaled_jacobian_product
 
-CHUNK_ELEMENTS = 1 << 20
-"""Scores held at a time: a few MB stay in the processor's cache between one operation and the next."""
+CHUNK_ELEMENTS = 1 << 19
+"""Scores held at a time: few enough to stay in the processor's cache between one operation and the next."""
+KEPT_ELEMENTS = 96 << 20
+"""Weights kept for the backward pass at most (384 MB); beyond, all are computed again."""
 
 
 class Recorder(Protocol):
     """Takes the weights of each chunk as they are computed."""
 
     def sentences(self, chunk: Chunk, weights: Tensor) -> None:
-        """weights [b, H, q, J]"""
+        """weights [b, H, J, q]"""
 
     def words(self, chunk: Chunk, segment: Segment, weights: Tensor) -> None:
-        """weights [b, H, q, J of the segment, W], before they are rescaled by the sentence weights"""
+        """weights [b * H, J of the segment, W, q], before they are rescaled by the sentence weights"""
 
     def routed_words(self, group: Group, segment: Segment, cells: Tensor, rows: Tensor, weights: Tensor) -> None:
         """weights [m, W] of the queries in `cells` [m] for the sentences in `rows` [m] of the segment"""
@@ -45,9 +50,22 @@ class Problem:
     sentence_kind: Kind
     word_kind: Kind
     scale: float
+    differentiable: bool = True
     chosen: np.ndarray | None = None  # [bank documents] which documents to compute; all if None
     recorder: Recorder | None = None
     elements: int = CHUNK_ELEMENTS
+    kept: int = KEPT_ELEMENTS
+
+    def choosing(self, chosen: np.ndarray) -> Problem:
+        return replace(self, chosen=chosen)
+
+    def chunks(self, columns: str) -> Iterator[Chunk]:
+        return self.plan.chunks(self.elements, columns, self.bank.heads, self.chosen)
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether the weights of all words may be kept for the backward pass."""
+        return self.differentiable and self.plan.scores(self.bank.heads, self.chosen) <= self.kept
 
     def query_cells(self, cells: Tensor, chunk: Chunk) -> Tensor:
         """[cells + 1, d_k] -> [b * H, q, d_k], a view."""
@@ -71,33 +89,38 @@ class Problem:
         return slice(chunk.first * self.bank.heads, chunk.last * self.bank.heads)
 
     def hidden(self, chunk: Chunk) -> Tensor:
-        """[b, 1, q, J] true where a query may not read a sentence: its own, online a later one, an empty slot."""
-        keys = chunk.queries.group.positions[chunk.first : chunk.last, None, :]
-        return self._hidden(keys, chunk.queries.positions[chunk.first : chunk.last, chunk.start : chunk.stop, None])
+        """[b, 1, J, q] true where a query may not read a sentence: its own, online a later one, an empty slot."""
+        keys = chunk.queries.group.positions[chunk.first : chunk.last, :, None]
+        return self._hidden(keys, chunk.queries.positions[chunk.first : chunk.last, None, chunk.start : chunk.stop])
 
     def _hidden(self, keys: Tensor, queries: Tensor) -> Tensor:
         unseen = (keys >= queries) if self.online else (keys == queries)
         return (unseen | (keys < 0)).unsqueeze(1)
 
     def visible_weights(self, scores: Tensor, keys: Tensor, queries: Tensor) -> Tensor:
-        """[b, H, q, J] sentence weights from products (overwritten), positions of keys [b, 1, J], queries [b, q, 1]."""
+        """[b, H, J, q] sentence weights from products (overwritten), positions of keys [b, J, 1], queries [b, 1, q]."""
         return _visible_weights(scores.mul_(self.scale), self._hidden(keys, queries), self.sentence_kind)
 
-    def choosing(self, chosen: np.ndarray) -> Problem:
-        return replace(self, chosen=chosen)
-
     def sentence_weights(self, queries: Tensor, keys: Tensor, chunk: Chunk) -> Tensor:
-        """alpha_s [b, H, q, J] of a chunk, from query cells and sentence keys."""
-        scores = torch.bmm(self.query_cells(queries, chunk), self.sentence_cells(keys, chunk).transpose(1, 2))
-        scores = scores.mul_(self.scale).view(chunk.size, self.bank.heads, -1, scores.shape[-1])
+        """alpha_s [b, H, J, q] of a chunk, from query cells and sentence keys."""
+        scores = torch.bmm(self.sentence_cells(keys, chunk), self.query_cells(queries, chunk).transpose(1, 2))
+        scores = scores.mul_(self.scale).view(chunk.size, self.bank.heads, *scores.shape[1:])
         return _visible_weights(scores, self.hidden(chunk), self.sentence_kind)
 
     def word_weights(self, queries: Tensor, keys: Tensor, chunk: Chunk, segment: Segment) -> Tensor:
-        """alpha_w [b * H, q, J, W] of the sentences of a segment."""
+        """alpha_w [b * H, J, W, q] of the sentences of a segment."""
         bias = segment.bias[self.heads(chunk)].to(keys.dtype)
-        k = self.word_cells(keys, chunk, segment).transpose(1, 2)
-        scores = torch.baddbmm(bias, self.query_cells(queries, chunk), k, alpha=self.scale)
-        return normalise(scores.view(*scores.shape[:2], segment.sentences, segment.width), self.word_kind)
+        q = self.query_cells(queries, chunk).transpose(1, 2)
+        scores = torch.baddbmm(bias, self.word_cells(keys, chunk, segment), q, alpha=self.scale)
+        return normalise(scores.view(len(scores), segment.sentences, segment.width, -1), self.word_kind, 2)
+
+
+@dataclass
+class Kept:
+    """Weights that a forward pass leaves to its backward pass: of sentences by chunk, rescaled ones of words."""
+
+    sentences: list[Tensor] = field(default_factory=list)
+    words: list[Tensor] = field(default_factory=list)
 
 
 def full_precision(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,7 +137,7 @@ def full_precision(method: Callable[..., Any]) -> Callable[..., Any]:
 class HierarchicalDense(torch.autograd.Function):
     """H-Attention. Cells: sentence and word queries [query cells + 1, d_k], sentence keys, word keys and values.
 
-    Gives (outputs [query cells + 1, d_k], support [places] sentences in support, summed over heads).
+    Gives (outputs [query cells + 1, d_k], support [places + 1] sentences in support, summed over heads).
     """
 
     @staticmethod
@@ -123,21 +146,23 @@ class HierarchicalDense(torch.autograd.Function):
         ctx: Any, qs: Tensor, qw: Tensor, ks: Tensor, kw: Tensor, vw: Tensor, problem: Problem
     ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(qs, qw, ks, kw, vw)
-        ctx.problem = problem
+        ctx.problem, ctx.kept = problem, Kept() if problem.keeps_words else None
         output = torch.zeros_like(qw)
         support = qs.new_zeros(problem.plan.places + 1)
-        for chunk in problem.plan.chunks(problem.elements, "widest", problem.bank.heads, problem.chosen):
+        for chunk in problem.chunks("widest"):
             alpha = problem.sentence_weights(qs, ks, chunk)
-            add_support(support, chunk, alpha)
+            _note_sentences(problem, chunk, alpha, support)
+            if ctx.kept:
+                ctx.kept.sentences.append(alpha)
             target = problem.query_cells(output, chunk)
-            if problem.recorder:
-                problem.recorder.sentences(chunk, alpha)
             for segment in chunk.queries.group.segments:
                 weights = problem.word_weights(qw, kw, chunk, segment)
                 if problem.recorder:
-                    problem.recorder.words(chunk, segment, weights.view(chunk.size, -1, *weights.shape[1:]))
+                    problem.recorder.words(chunk, segment, weights)
                 weights.mul_(_of_segment(alpha, segment))
-                target.baddbmm_(weights.flatten(2), problem.word_cells(vw, chunk, segment))
+                target.baddbmm_(weights.flatten(1, 2).transpose(1, 2), problem.word_cells(vw, chunk, segment))
+                if ctx.kept:
+                    ctx.kept.words.append(weights)
         ctx.mark_non_differentiable(support)
         return output, support
 
@@ -146,24 +171,25 @@ class HierarchicalDense(torch.autograd.Function):
     def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         qs, qw, ks, kw, vw = ctx.saved_tensors
         problem: Problem = ctx.problem
+        kept: Kept | None = ctx.kept
         d_qs, d_qw, d_ks, d_kw, d_vw = (torch.zeros_like(x) for x in (qs, qw, ks, kw, vw))
-        for chunk in problem.plan.chunks(problem.elements, "widest", problem.bank.heads, problem.chosen):
-            alpha = problem.sentence_weights(qs, ks, chunk)
+        words = iter(kept.words if kept else ())
+        for number, chunk in enumerate(problem.chunks("widest")):
+            alpha = kept.sentences[number] if kept else problem.sentence_weights(qs, ks, chunk)
             d_alpha = torch.empty_like(alpha)
             d_out, q = problem.query_cells(d_output, chunk), problem.query_cells(qw, chunk)
             d_q = problem.query_cells(d_qw, chunk)
             for segment in chunk.queries.group.segments:
                 k, v = problem.word_cells(kw, chunk, segment), problem.word_cells(vw, chunk, segment)
-                share = _of_segment(alpha, segment)  # [b * H, q, J, 1]
-                weights = problem.word_weights(qw, kw, chunk, segment)
-                d_weights = torch.bmm(d_out, v.transpose(1, 2)).view_as(weights)  # of the rescaled weights
-                d_scores, d_share = _rescaled_jacobian(weights, share, d_weights, problem.word_kind)
-                d_alpha.flatten(0, 1)[..., segment.first : segment.last] = d_share.squeeze(-1)
-                weights.mul_(share)
-                problem.word_cells(d_vw, chunk, segment).baddbmm_(weights.flatten(2).transpose(1, 2), d_out)
-                d_scores = d_scores.flatten(2)
-                d_q.baddbmm_(d_scores, k, alpha=problem.scale)
-                problem.word_cells(d_kw, chunk, segment).baddbmm_(d_scores.transpose(1, 2), q, alpha=problem.scale)
+                share = _of_segment(alpha, segment)  # [b * H, J, 1, q]
+                weights = next(words) if kept else problem.word_weights(qw, kw, chunk, segment).mul_(share)
+                d_weights = torch.bmm(v, d_out.transpose(1, 2)).view_as(weights)
+                problem.word_cells(d_vw, chunk, segment).baddbmm_(weights.flatten(1, 2), d_out)
+                d_scores, d_share = rescaled_jacobian_product(weights, share, d_weights, problem.word_kind, 2)
+                d_alpha.flatten(0, 1)[:, segment.first : segment.last] = d_share.squeeze(2)
+                d_scores = d_scores.flatten(1, 2)
+                d_q.baddbmm_(d_scores.transpose(1, 2), k, alpha=problem.scale)
+                problem.word_cells(d_kw, chunk, segment).baddbmm_(d_scores, q, alpha=problem.scale)
             _sentence_backward(problem, chunk, alpha, d_alpha, qs, ks, d_qs, d_ks)
         return d_qs, d_qw, d_ks, d_kw, d_vw, None
 
@@ -178,12 +204,11 @@ class FlatDense(torch.autograd.Function):
         ctx.problem = problem
         output = torch.zeros_like(q)
         support = q.new_zeros(problem.plan.places + 1)
-        for chunk in problem.plan.chunks(problem.elements, "slots", problem.bank.heads):
+        for chunk in problem.chunks("slots"):
             alpha = problem.sentence_weights(q, k, chunk)
-            add_support(support, chunk, alpha)
-            if problem.recorder:
-                problem.recorder.sentences(chunk, alpha)
-            problem.query_cells(output, chunk).copy_(torch.bmm(alpha.flatten(0, 1), problem.sentence_cells(v, chunk)))
+            _note_sentences(problem, chunk, alpha, support)
+            weights = alpha.flatten(0, 1).transpose(1, 2)
+            problem.query_cells(output, chunk).copy_(torch.bmm(weights, problem.sentence_cells(v, chunk)))
         ctx.mark_non_differentiable(support)
         return output, support
 
@@ -193,11 +218,11 @@ class FlatDense(torch.autograd.Function):
         q, k, v = ctx.saved_tensors
         problem: Problem = ctx.problem
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
-        for chunk in problem.plan.chunks(problem.elements, "slots", problem.bank.heads):
+        for chunk in problem.chunks("slots"):
             alpha = problem.sentence_weights(q, k, chunk)
             d_out = problem.query_cells(d_output, chunk)
-            d_alpha = torch.bmm(d_out, problem.sentence_cells(v, chunk).transpose(1, 2)).view_as(alpha)
-            problem.sentence_cells(d_v, chunk).baddbmm_(alpha.flatten(0, 1).transpose(1, 2), d_out)
+            d_alpha = torch.bmm(problem.sentence_cells(v, chunk), d_out.transpose(1, 2)).view_as(alpha)
+            problem.sentence_cells(d_v, chunk).baddbmm_(alpha.flatten(0, 1), d_out)
             _sentence_backward(problem, chunk, alpha, d_alpha, q, k, d_q, d_k)
         return d_q, d_k, d_v, None
 
@@ -212,20 +237,16 @@ class FlatWordDense(torch.autograd.Function):
         ctx.problem = problem
         output = torch.zeros_like(q)
         support = q.new_zeros(problem.plan.places + 1)
-        for chunk in problem.plan.chunks(problem.elements, "columns", problem.bank.heads):
+        for chunk in problem.chunks("columns"):
             weights = _document_word_weights(problem, q, k, chunk)
-            target, begin, sentences = problem.query_cells(output, chunk), 0, []
-            for segment in chunk.queries.group.segments:
-                part = weights[..., begin : (begin := begin + segment.columns)]
-                words = part.unflatten(-1, (segment.sentences, segment.width))
-                sentences.append(words.sum(-1))
+            target, sentences = problem.query_cells(output, chunk), []
+            for segment, part in _by_segment(weights, chunk):
+                words = part.unflatten(1, (segment.sentences, segment.width))
+                sentences.append(words.sum(2))
                 if problem.recorder:
                     problem.recorder.words(chunk, segment, words)
-                target.baddbmm_(part.flatten(0, 1), problem.word_cells(v, chunk, segment))
-            alpha = torch.cat(sentences, -1)
-            add_support(support, chunk, alpha)
-            if problem.recorder:
-                problem.recorder.sentences(chunk, alpha)
+                target.baddbmm_(part.transpose(1, 2), problem.word_cells(v, chunk, segment))
+            _note_sentences(problem, chunk, torch.cat(sentences, 1).unflatten(0, (chunk.size, -1)), support)
         ctx.mark_non_differentiable(support)
         return output, support
 
@@ -235,72 +256,73 @@ class FlatWordDense(torch.autograd.Function):
         q, k, v = ctx.saved_tensors
         problem: Problem = ctx.problem
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
-        for chunk in problem.plan.chunks(problem.elements, "columns", problem.bank.heads):
+        for chunk in problem.chunks("columns"):
             weights = _document_word_weights(problem, q, k, chunk)
             d_out, queries = problem.query_cells(d_output, chunk), problem.query_cells(q, chunk)
             segments = chunk.queries.group.segments
-            d_weights = torch.cat(
-                [torch.bmm(d_out, problem.word_cells(v, chunk, s).transpose(1, 2)) for s in segments], -1
-            )
-            d_scores = jacobian_product(weights, d_weights.view_as(weights), problem.word_kind).flatten(0, 1)
-            weights, begin = weights.flatten(0, 1), 0
-            for segment in segments:
-                columns = slice(begin, begin := begin + segment.columns)
-                d_part, part = d_scores[..., columns], weights[..., columns]
-                problem.word_cells(d_v, chunk, segment).baddbmm_(part.transpose(1, 2), d_out)
-                problem.query_cells(d_q, chunk).baddbmm_(
-                    d_part, problem.word_cells(k, chunk, segment), alpha=problem.scale
-                )
-                problem.word_cells(d_k, chunk, segment).baddbmm_(d_part.transpose(1, 2), queries, alpha=problem.scale)
+            values = [problem.word_cells(v, chunk, segment) for segment in segments]
+            d_weights = torch.cat([torch.bmm(part, d_out.transpose(1, 2)) for part in values], 1)
+            for segment, part in _by_segment(weights, chunk):
+                problem.word_cells(d_v, chunk, segment).baddbmm_(part, d_out)
+            d_scores = jacobian_product(weights, d_weights, problem.word_kind, 1)
+            for segment, part in _by_segment(d_scores, chunk):
+                keys = problem.word_cells(k, chunk, segment)
+                problem.query_cells(d_q, chunk).baddbmm_(part.transpose(1, 2), keys, alpha=problem.scale)
+                problem.word_cells(d_k, chunk, segment).baddbmm_(part, queries, alpha=problem.scale)
         return d_q, d_k, d_v, None
 
 
 def add_support(support: Tensor, chunk: Chunk, alpha: Tensor) -> None:
-    """Counts the sentences with weight, over all heads, into support [places + 1]; alpha [b, H, q, J]."""
+    """Counts the sentences with weight, over all heads, into support [places + 1]; alpha [b, H, J, q]."""
     q = chunk.queries
     view = support[q.places : q.places + q.group.size * q.length].view(-1, q.length)
-    view[chunk.first : chunk.last, chunk.start : chunk.stop] = (alpha > 0).sum((1, 3)).to(support.dtype)
+    counts = torch.gt(alpha, 0.0, out=torch.empty_like(alpha)).sum((1, 2))
+    view[chunk.first : chunk.last, chunk.start : chunk.stop] = counts
+
+
+def _note_sentences(problem: Problem, chunk: Chunk, alpha: Tensor, support: Tensor) -> None:
+    add_support(support, chunk, alpha)
+    if problem.recorder:
+        problem.recorder.sentences(chunk, alpha)
 
 
 def _visible_weights(scores: Tensor, hidden: Tensor, kind: Kind) -> Tensor:
-    """Weights over visible columns; scores are overwritten. Rows without any are zeros."""
-    weights = normalise(scores.masked_fill_(hidden, -torch.inf), kind)
+    """Weights over visible sentences or words, the last dimension but one; rows without any are zeros."""
+    weights = normalise(scores.masked_fill_(hidden, -torch.inf), kind, -2)
     return weights.masked_fill_(hidden, 0.0) if kind == "soft" else weights
 
 
 def _of_segment(alpha: Tensor, segment: Segment) -> Tensor:
-    """[b, H, q, J] -> [b * H, q, J of the segment, 1]"""
-    return alpha.flatten(0, 1)[..., segment.first : segment.last].unsqueeze(-1)
+    """[b, H, J, q] -> [b * H, J of the segment, 1, q]"""
+    return alpha.flatten(0, 1)[:, segment.first : segment.last].unsqueeze(2)
 
 
-def _rescaled_jacobian(weights: Tensor, share: Tensor, gradient: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
-    """Gradients of scores and shares, where `gradient` is that of share * normalise(scores); it is overwritten."""
-    d_share = (weights * gradient).sum(-1, keepdim=True)
-    if kind == "soft":
-        return gradient.sub_(d_share).mul_(weights).mul_(share), d_share
-    s = slope(weights, kind)
-    mean = (s * gradient).sum(-1, keepdim=True) / s.sum(-1, keepdim=True).clamp_min_(1e-30)
-    return gradient.sub_(mean).mul_(s).mul_(share), d_share
+def _by_segment(columns: Tensor, chunk: Chunk) -> Iterator[tuple[Segment, Tensor]]:
+    """Parts [b * H, J * W, q] of [b * H, columns of all segments, q], views."""
+    begin = 0
+    for segment in chunk.queries.group.segments:
+        yield segment, columns[:, begin : begin + segment.columns]
+        begin += segment.columns
 
 
 def _sentence_backward(
     problem: Problem, chunk: Chunk, alpha: Tensor, d_alpha: Tensor, q: Tensor, k: Tensor, d_q: Tensor, d_k: Tensor
 ) -> None:
     """From the gradient of the sentence weights to that of their queries (set) and keys (added)."""
-    d_scores = jacobian_product(alpha, d_alpha, problem.sentence_kind).mul_(problem.scale).flatten(0, 1)
-    problem.query_cells(d_q, chunk).copy_(torch.bmm(d_scores, problem.sentence_cells(k, chunk)))
-    problem.sentence_cells(d_k, chunk).baddbmm_(d_scores.transpose(1, 2), problem.query_cells(q, chunk))
+    d_scores = jacobian_product(alpha, d_alpha, problem.sentence_kind, 2).mul_(problem.scale).flatten(0, 1)
+    problem.query_cells(d_q, chunk).copy_(torch.bmm(d_scores.transpose(1, 2), problem.sentence_cells(k, chunk)))
+    problem.sentence_cells(d_k, chunk).baddbmm_(d_scores, problem.query_cells(q, chunk))
 
 
 def _document_word_weights(problem: Problem, q: Tensor, k: Tensor, chunk: Chunk) -> Tensor:
-    """[b, H, q, columns of all segments] weights over all visible words."""
+    """[b * H, columns of all segments, q] weights over all visible words."""
     hidden, scores, places = problem.hidden(chunk), [], []
+    queries = problem.query_cells(q, chunk).transpose(1, 2)
     for segment in chunk.queries.group.segments:
-        bias = segment.bias[problem.heads(chunk)]
-        keys = problem.word_cells(k, chunk, segment).transpose(1, 2)
-        scores.append(torch.bmm(problem.query_cells(q, chunk), keys))
-        empty = (bias[:: problem.bank.heads] < 0).unsqueeze(1)  # [b, 1, 1, columns]
-        places.append(hidden[..., segment.first : segment.last].repeat_interleave(segment.width, -1) | empty)
-    joined = torch.cat(scores, -1).mul_(problem.scale)
+        scores.append(torch.bmm(problem.word_cells(k, chunk, segment), queries))
+        empty = segment.bias[problem.heads(chunk)][:: problem.bank.heads] < 0  # [b, columns, 1]
+        unseen = hidden[:, :, segment.first : segment.last].repeat_interleave(segment.width, 2)
+        places.append(unseen | empty.unsqueeze(1))
+    joined = torch.cat(scores, 1).mul_(problem.scale)
     joined = joined.view(chunk.size, problem.bank.heads, *joined.shape[1:])
-    return _visible_weights(joined, torch.cat(places, -1), problem.word_kind)
+    return _visible_weights(joined, torch.cat(places, 2), problem.word_kind).flatten(0, 1)

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.model.context_bank import BankLayout, Chunk, Group, QueryPlan, Segment
+from weitblick.model.context_bank import BankLayout, Group, Segment
+from weitblick.model.context_queries import Chunk, QueryPlan
 from weitblick.model.layout import Layout
 
 
@@ -111,13 +112,14 @@ class Recording:
 
     def sentences(self, chunk: Chunk, weights: Tensor) -> None:
         columns = self.column_of[chunk.queries.group.sentences[chunk.first : chunk.last]]  # [b, J]
-        self._put(self.sentence_weights, self._tokens(chunk), torch.from_numpy(columns), weights)
+        self._put(self.sentence_weights, self._tokens(chunk), torch.from_numpy(columns), weights.transpose(2, 3))
 
     def words(self, chunk: Chunk, segment: Segment, weights: Tensor) -> None:
         assert self.word_weights is not None
         sentences = chunk.queries.group.sentences[chunk.first : chunk.last, segment.first : segment.last]
         columns = self._word_columns(sentences, segment.width)
-        self._put(self.word_weights, self._tokens(chunk), columns.flatten(1), weights.flatten(3))
+        by_query = weights.flatten(1, 2).transpose(1, 2).unflatten(0, (chunk.size, -1))  # [b, H, q, J * W]
+        self._put(self.word_weights, self._tokens(chunk), columns.flatten(1), by_query)
 
     def routed_words(self, group: Group, segment: Segment, cells: Tensor, rows: Tensor, weights: Tensor) -> None:
         """weights [m, W] of the queries in `cells` [m] for the sentences in `rows` [m] of the segment."""

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from weitblick.model.context_bank import Group, Segment
 from weitblick.model.context_dense import Problem, add_support, full_precision
-from weitblick.model.sparsemax import normalise, slope
+from weitblick.model.sparsemax import normalise, rescaled_jacobian_product, slope
 
 SENTENCE_ELEMENTS = 1 << 21
 TILE_ELEMENTS = 1 << 19
@@ -101,13 +101,21 @@ class HierarchicalRouted(torch.autograd.Function):
         support = qs.new_zeros(problem.plan.places + 1)
         routes = _find_routes(qs, ks, problem, support)
         read = qw.new_empty(len(routes.slot_queries), qw.shape[-1])  # [slots, d_k]
+        ctx.kept = []
         for group, segment, tiles in routes.tiles_of(problem, qw.shape[-1]):
-            _, _, weights = _tile_weights(qw, kw, problem, routes, group, segment, tiles)
+            blocks = _tile_blocks(routes, segment, tiles)
+            q, k = _gather_slots(qw, routes, tiles), _row_blocks(kw, problem, group, segment)[blocks]
+            bias = segment.bias.to(kw.dtype).view(-1, segment.width, 1)[blocks]
+            scores = torch.baddbmm(bias, k, q.transpose(1, 2), alpha=problem.scale)  # [tiles, W, C]
+            weights = normalise(scores, problem.word_kind, 1)
             if problem.recorder:
                 _record_tiles(problem, routes, group, segment, tiles, weights)
-            values = _row_blocks(vw, problem, group, segment)[_tile_blocks(routes, segment, tiles)]
-            torch.bmm(weights, values, out=_slots(read, routes, tiles))
-        output = _sum_by_query(routes.slots, read, routes, routes.weights)
+            weights.mul_(_slots(routes.slot_weights, routes, tiles).unsqueeze(1))
+            values = _row_blocks(vw, problem, group, segment)[blocks]
+            torch.bmm(weights.transpose(1, 2), values, out=_slots(read, routes, tiles))
+            if problem.differentiable:
+                ctx.kept.append(weights)
+        output = _sum_by_query(routes.slots, read, routes)
         ctx.save_for_backward(qs, qw, ks, kw, vw)
         ctx.problem, ctx.routes = problem, routes
         ctx.mark_non_differentiable(support)
@@ -122,24 +130,20 @@ class HierarchicalRouted(torch.autograd.Function):
         d_kw, d_vw = torch.zeros_like(kw), torch.zeros_like(vw)
         d_slot_queries = qw.new_empty(len(routes.slot_queries), qw.shape[-1])
         d_slot_weights = torch.empty_like(routes.slot_weights)
-        for group, segment, tiles in routes.tiles_of(problem, qw.shape[-1]):
-            q, k, weights = _tile_weights(qw, kw, problem, routes, group, segment, tiles)
+        parts = routes.tiles_of(problem, qw.shape[-1])
+        for (group, segment, tiles), weights in zip(parts, ctx.kept, strict=True):
             blocks = _tile_blocks(routes, segment, tiles)
-            d_out = _gather_slots(d_output, routes, tiles)
-            d_weights = torch.bmm(d_out, _row_blocks(vw, problem, group, segment)[blocks].transpose(1, 2))
-            d_share = (weights * d_weights).sum(-1, keepdim=True)
-            _slots(d_slot_weights, routes, tiles).copy_(d_share.squeeze(-1))
-            share = _slots(routes.slot_weights, routes, tiles).unsqueeze(-1)
-            if problem.word_kind == "soft":
-                d_scores = d_weights.sub_(d_share).mul_(weights)
-            else:
-                s = slope(weights, problem.word_kind)
-                d_scores = d_weights.sub_((s * d_weights).sum(-1, keepdim=True) / s.sum(-1, keepdim=True)).mul_(s)
-            d_scores.mul_(share * problem.scale)
-            torch.bmm(d_scores, k, out=_slots(d_slot_queries, routes, tiles))
-            _row_blocks(d_kw, problem, group, segment).index_add_(0, blocks, torch.bmm(d_scores.transpose(1, 2), q))
-            d_v = torch.bmm(weights.mul_(share).transpose(1, 2), d_out)
-            _row_blocks(d_vw, problem, group, segment).index_add_(0, blocks, d_v)
+            d_out, q = _gather_slots(d_output, routes, tiles), _gather_slots(qw, routes, tiles)
+            share = _slots(routes.slot_weights, routes, tiles).unsqueeze(1)  # [tiles, 1, C]
+            values = _row_blocks(vw, problem, group, segment)[blocks]
+            d_weights = torch.bmm(values, d_out.transpose(1, 2))
+            d_scores, d_share = rescaled_jacobian_product(weights, share, d_weights, problem.word_kind, 1)
+            d_scores.mul_(problem.scale)
+            _slots(d_slot_weights, routes, tiles).copy_(d_share.squeeze(1))
+            keys = _row_blocks(kw, problem, group, segment)[blocks]
+            torch.bmm(d_scores.transpose(1, 2), keys, out=_slots(d_slot_queries, routes, tiles))
+            _row_blocks(d_kw, problem, group, segment).index_add_(0, blocks, torch.bmm(d_scores, q))
+            _row_blocks(d_vw, problem, group, segment).index_add_(0, blocks, torch.bmm(weights, d_out))
         d_qw = _sum_by_query(routes.slots, d_slot_queries, routes)
         d_qs, d_ks = _sentence_gradients(qs, ks, problem, routes, d_slot_weights[routes.slots])
         return d_qs, d_qw, d_ks, d_kw, d_vw, None
@@ -159,20 +163,18 @@ def _find_routes(qs: Tensor, ks: Tensor, problem: Problem, support: Tensor) -> R
     sentences.append(queries[0])
     heads = problem.bank.heads
     for chunk in problem.plan.chunks(SENTENCE_ELEMENTS, "slots", heads, problem.chosen):
-        alpha = problem.sentence_weights(qs, ks, chunk)  # [b, H, q, J]
+        alpha = problem.sentence_weights(qs, ks, chunk)  # [b, H, J, q]
         add_support(support, chunk, alpha)
         if problem.recorder:
             problem.recorder.sentences(chunk, alpha)
         flat = alpha.view(-1)
         found = flat.nonzero().squeeze(-1)
-        row = found.div(alpha.shape[-1], rounding_mode="floor")
-        column = found - row * alpha.shape[-1]
-        head = row.div(alpha.shape[2], rounding_mode="floor")  # of b * H
-        query = row - head * alpha.shape[2] + chunk.start
-        head += chunk.first * heads
+        row = found.div(alpha.shape[3], rounding_mode="floor")  # of b * H * J
+        query = found - row * alpha.shape[3] + chunk.start
+        head = row.div(alpha.shape[2], rounding_mode="floor") + chunk.first * heads  # of B * H
         weights.append(flat[found])
         queries.append(chunk.queries.cells + head * chunk.queries.length + query)
-        sentences.append(chunk.queries.group.cells + head * chunk.queries.group.slots + column)
+        sentences.append(chunk.queries.group.cells + chunk.first * heads * alpha.shape[2] + row)
     return Routes.of(torch.cat(weights), torch.cat(queries), torch.cat(sentences), problem)
 
 
@@ -195,17 +197,6 @@ def _row_blocks(cells: Tensor, problem: Problem, group: Group, segment: Segment)
 
 def _tile_blocks(routes: Routes, segment: Segment, tiles: slice) -> Tensor:
     return routes.tile_rows[tiles] - segment.rows
-
-
-def _tile_weights(
-    qw: Tensor, kw: Tensor, problem: Problem, routes: Routes, group: Group, segment: Segment, tiles: slice
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries [tiles, C, d_k], keys [tiles, W, d_k] and word weights [tiles, C, W]."""
-    blocks = _tile_blocks(routes, segment, tiles)
-    q = _gather_slots(qw, routes, tiles)
-    k = _row_blocks(kw, problem, group, segment)[blocks]
-    bias = segment.bias.to(kw.dtype).view(-1, 1, segment.width)[blocks]
-    return q, k, normalise(torch.baddbmm(bias, q, k.transpose(1, 2), alpha=problem.scale), problem.word_kind)
 
 
 def _sum_by_query(index: Tensor, rows: Tensor, routes: Routes, weights: Tensor | None = None) -> Tensor:
@@ -242,9 +233,9 @@ def _sentence_gradients(
 def _record_tiles(
     problem: Problem, routes: Routes, group: Group, segment: Segment, tiles: slice, weights: Tensor
 ) -> None:
-    """Hands the word weights [tiles, C, W] of the filled slots to the recorder."""
+    """Hands the word weights [tiles, W, C] of the filled slots to the recorder."""
     assert problem.recorder is not None
     filled = _slots(routes.slot_weights, routes, tiles) > 0
     rows = _tile_blocks(routes, segment, tiles).unsqueeze(1).expand_as(filled)[filled]
     queries = routes.slot_queries[tiles.start * routes.capacity : tiles.stop * routes.capacity].view_as(filled)
-    problem.recorder.routed_words(group, segment, queries[filled], rows, weights[filled])
+    problem.recorder.routed_words(group, segment, queries[filled], rows, weights.transpose(1, 2)[filled])

@@ -36,67 +36,101 @@ def entmax15(scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tenso
     return _masked(scores, mask, dim, "entmax15")
 
 
-def normalise(scores: Tensor, kind: Kind) -> Tensor:
-    """Weights over the last dimension, no gradient. Scores in float32 or float64; -inf (or lower than any other by
-    more than the type can tell) takes no part; for a row of -inf alone only "sparse" and "entmax15" promise zeros."""
-    if kind == "soft":
-        return torch.softmax(scores, -1)
-    return _sparsemax(scores) if kind == "sparse" else _entmax15(scores)
+def normalise(scores: Tensor, kind: Kind, dim: int) -> Tensor:
+    """Weights over `dim`, without gradient; the scores, in float32 or float64, are overwritten.
+
+    -inf (or lower than any other by more than the type can tell) takes no part; for a row of -inf alone only "sparse"
+    and "entmax15" promise zeros. Fastest if `dim` is not the last one: then every step runs along contiguous memory.
+    """
+    if scores.shape[dim] == 0:
+        return scores
+    return _NORMALISE[kind](scores, dim)
 
 
 def slope(weights: Tensor, kind: Kind) -> Tensor:
     """The s of the Jacobian above, for weights that `normalise` gave. May be `weights` itself."""
     if kind == "soft":
         return weights
-    return (weights > 0).to(weights.dtype) if kind == "sparse" else weights.sqrt()
+    return torch.gt(weights, 0.0, out=torch.empty_like(weights)) if kind == "sparse" else weights.sqrt()
 
 
-def jacobian_product(weights: Tensor, gradient: Tensor, kind: Kind) -> Tensor:
-    """Gradient of the scores from that of the weights, over the last dimension."""
+def jacobian_product(weights: Tensor, gradient: Tensor, kind: Kind, dim: int) -> Tensor:
+    """Gradient of the scores from that of the weights over `dim`."""
     s = slope(weights, kind)
-    total = 1.0 if kind == "soft" else s.sum(-1, keepdim=True).clamp_min_(1e-30)
-    return s * (gradient - (s * gradient).sum(-1, keepdim=True) / total)
+    product = s * gradient
+    mean = product.sum(dim, keepdim=True)
+    if kind != "soft":
+        mean /= s.sum(dim, keepdim=True).clamp_min_(_TINY)
+    return product.addcmul_(s, mean, value=-1.0)
 
 
-def _below_maximum(scores: Tensor, lowest: float) -> Tensor:
-    """Scores minus their row's maximum, not below `lowest`, so that masked entries become finite."""
+def rescaled_jacobian_product(
+    rescaled: Tensor, share: Tensor, gradient: Tensor, kind: Kind, dim: int
+) -> tuple[Tensor, Tensor]:
+    """For rescaled = share * normalise(scores) and its gradient: those of the scores and of the share.
+
+    The share broadcasts along `dim`. Where it is zero, its own gradient is given as zero: a share that is itself a
+    weight has slope zero there, so nothing is lost.
+    """
+    product = rescaled * gradient
+    d_share = product.sum(dim, keepdim=True).div_(share).masked_fill_(share == 0, 0.0)
+    if kind == "soft":
+        return product.addcmul_(rescaled, d_share, value=-1.0), d_share
+    # The slope of the rescaled weights stands to that of the weights as the share (or its root) to one.
+    s = slope(rescaled, kind)
+    product = torch.mul(s, gradient, out=product)
+    mean = product.sum(dim, keepdim=True).div_(s.sum(dim, keepdim=True).clamp_min_(_TINY))
+    return product.addcmul_(s, mean, value=-1.0).mul_(share if kind == "sparse" else share.sqrt()), d_share
+
+
+def _softmax(scores: Tensor, dim: int) -> Tensor:
+    weights = scores.sub_(scores.amax(dim, keepdim=True)).exp_()
+    return weights.mul_(weights.sum(dim, keepdim=True).reciprocal_())
+
+
+def _below_maximum(scores: Tensor, dim: int) -> Tensor:
+    """Scores minus their row's maximum; those too low to be in any support become finite."""
     # A row of -inf has no finite maximum: subtracting the lowest number leaves -inf, where -inf would leave NaN.
-    top = scores.amax(-1, keepdim=True).clamp_min_(torch.finfo(scores.dtype).min)
-    return (scores - top).clamp_min_(lowest)
+    top = scores.amax(dim, keepdim=True).clamp_min_(torch.finfo(scores.dtype).min)
+    return scores.sub_(top).clamp_min_(-2.0)
 
 
-def _sparsemax(scores: Tensor) -> Tensor:
+def _sparsemax(scores: Tensor, dim: int) -> Tensor:
     """Michelot's fixed point: tau is the threshold of all entries above the last tau; finite and exact.
 
     The support shrinks from {z > max - 1} until it stays, so tau never falls. A row that has converged stays as it is
     to the bit in further rounds: results do not depend on which rows are computed together.
     """
-    if scores.shape[-1] == 0:
-        return scores.clone()
-    z = _below_maximum(scores, -2.0)
-    tau = z.new_full((*z.shape[:-1], 1), -1.0)
+    z = _below_maximum(scores, dim)
+    tau = torch.full_like(z.narrow(dim, 0, 1), -1.0)
+    above = torch.empty_like(z)
     while True:
-        above = (z > tau).to(z.dtype)
-        count = above.sum(-1, keepdim=True).clamp_min_(1.0)
-        raised = torch.maximum(tau, (above.mul_(z).sum(-1, keepdim=True) - 1.0) / count)
+        torch.gt(z, tau, out=above)
+        count = above.sum(dim, keepdim=True).clamp_min_(1.0)
+        raised = above.mul_(z).sum(dim, keepdim=True).sub_(1.0).div_(count)
+        raised = torch.maximum(tau, raised)
         if torch.equal(raised, tau):
             return z.sub_(tau).clamp_min_(0.0)
         tau = raised
 
 
-def _entmax15(scores: Tensor) -> Tensor:
+def _entmax15(scores: Tensor, dim: int) -> Tensor:
     """Exact by sorting: tau of every prefix of the sorted row in closed form, then the longest prefix that holds."""
-    if scores.shape[-1] == 0:
-        return scores.clone()
-    halves = _below_maximum(scores * 0.5, -2.0)
-    z, _ = halves.sort(-1, descending=True)
-    k = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
-    mean = z.cumsum(-1) / k
-    spread = (z.square().cumsum(-1) / k - mean.square()) * k
+    masked = scores == -torch.inf
+    halves = _below_maximum(scores.mul_(0.5), dim)
+    z, _ = halves.sort(dim, descending=True)
+    k = torch.arange(1, z.shape[dim] + 1, device=z.device, dtype=z.dtype)
+    k = k.view(-1, *[1] * (z.dim() - 1 - dim % z.dim()))
+    mean = z.cumsum(dim) / k
+    spread = (z.square().cumsum(dim) / k - mean.square()) * k
     tau = mean - ((1.0 - spread) / k).clamp_min_(0.0).sqrt_()
-    support = (tau <= z).sum(-1, keepdim=True).clamp_min_(1)
-    weights = (halves - tau.gather(-1, support - 1)).clamp_min_(0.0).square_()
-    return weights.masked_fill_(scores == -torch.inf, 0.0)
+    support = (tau <= z).sum(dim, keepdim=True).clamp_min_(1)
+    weights = (halves - tau.gather(dim, support - 1)).clamp_min_(0.0).square_()
+    return weights.masked_fill_(masked, 0.0)
+
+
+_NORMALISE = {"soft": _softmax, "sparse": _sparsemax, "entmax15": _entmax15}
+_TINY = 1e-30
 
 
 def _masked(scores: Tensor, mask: Tensor | None, dim: int, kind: Kind) -> Tensor:
@@ -107,20 +141,20 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, mask: Tensor | None, dim: int, kind: Kind) -> Tensor:
         wide = torch.promote_types(scores.dtype, torch.float32)
-        z = scores.to(wide).movedim(dim, -1)
-        hidden = None
-        if mask is not None:
-            hidden = ~mask.expand(scores.shape).movedim(dim, -1)
-            z = z.masked_fill(hidden, -torch.inf)
-        weights = normalise(z, kind)
-        if hidden is not None:
-            weights = weights.masked_fill(hidden, 0.0)  # softmax of a fully masked row is NaN
+        # The dimension comes first in a copy: `normalise` overwrites, and is fastest so.
+        z = scores.movedim(dim, 0).to(wide, copy=True, memory_format=torch.contiguous_format)
+        if mask is None:
+            weights = normalise(z, kind, 0)
+        else:
+            hidden = ~mask.expand(scores.shape).movedim(dim, 0)
+            weights = normalise(z.masked_fill_(hidden, -torch.inf), kind, 0)
+            weights = weights.masked_fill_(hidden, 0.0)  # softmax of a fully masked row is NaN
         ctx.save_for_backward(weights)
         ctx.dim, ctx.kind, ctx.dtype = dim, kind, scores.dtype
-        return weights.movedim(-1, dim).to(scores.dtype)
+        return weights.movedim(0, dim).to(scores.dtype, copy=True, memory_format=torch.contiguous_format)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         (weights,) = ctx.saved_tensors
-        g = jacobian_product(weights, gradient.movedim(ctx.dim, -1).to(weights.dtype), ctx.kind)
-        return g.movedim(-1, ctx.dim).to(ctx.dtype), None, None, None
+        g = jacobian_product(weights, gradient.movedim(ctx.dim, 0).to(weights.dtype), ctx.kind, 0)
+        return g.movedim(0, ctx.dim).to(ctx.dtype), None, None, None
