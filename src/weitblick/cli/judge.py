@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         help="Two-sided sign test of X preferences among N judgements; ties count half.",
         epilog="Example: weitblick judge sign-test 39 54",
     )(sign)
-    app.add_typer(judge, name="judge", no_args_is_help=True)
+    app.add_typer(judge, name="judge", no_args_is_help=True, rich_help_panel="Judge")
 
 
 def sample(
