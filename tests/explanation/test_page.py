@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,21 +220,25 @@ def test_a_narrow_window_scrolls_in_one_direction_only(open_report: Opener) -> N
 
 
 @pytest.mark.browser
-def test_a_document_of_three_hundred_sentences_opens_and_reacts_at_once(open_report: Opener) -> None:
-    explanation = build(300, heads=2)
-    start = time.perf_counter()
-    page = open_report(explanation)
+def test_a_document_of_three_hundred_sentences_opens_and_reacts_at_once(open_report: Opener, browser_page: Any) -> None:
+    """Measured in the browser's own processor time, which does not depend on what else the machine is doing."""
+    session = browser_page.context.new_cdp_session(browser_page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def seconds() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    page = open_report(build(300, heads=2))
     page.wait_for_selector(word(0, 0))
-    opened = time.perf_counter() - start
+    assert seconds() < 2.0
     assert page.locator("#rows .w").count() < 2000  # words far from the window are not elements yet
     page.evaluate("document.querySelector('.row[data-sentence=\"280\"]').scrollIntoView()")
     page.wait_for_selector(word(280, 2))
-    start = time.perf_counter()
+    before = seconds()
     page.click(word(280, 2))
     page.wait_for_selector(".context-card")
-    reacted = time.perf_counter() - start
-    assert opened < 8  # a loaded machine; 0.5 s on an idle one
-    assert reacted < 3
+    assert seconds() - before < 0.5
     assert page.complaints == []
 
 

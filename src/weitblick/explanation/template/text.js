@@ -108,7 +108,9 @@ function markContext(entries, current) {
     mark(row, "context");
     mark(row.querySelector(".number"), "mass", `${relative(sentence, current)}\n${percent(mass)}`);
     const spans = hydrate(sentence)[side];
-    const sameWords = data.sentences[sentence].context_words.text.length === spans.length;
-    if (sameWords) words.forEach((weight, word) => heat(weight) && mark(spans[word], "heat", heat(weight)));
+    // Target context is a translation of an earlier pass: only words that still stand in their place are tinted.
+    const read = data.sentences[sentence].context_words.text;
+    const shown = data.sentences[sentence][side].text;
+    words.forEach((weight, word) => heat(weight) && read[word] === shown[word] && mark(spans[word], "heat", heat(weight)));
   }
 }
