@@ -66,12 +66,9 @@ def test_every_recipe_builds_a_model(path: Path) -> None:
 def test_rows_of_the_paper_are_complete() -> None:
     """Every combination of its tables: each attention in each place and direction, the online baselines."""
     rows = [load_recipe(path) for path in sorted((RECIPES / "paper" / "rows").glob("*.yaml"))]
-    found = {
-        (r.context.kind, r.context.word_attention if r.context.kind == "hierarchical" else "")
-        + (r.context.integration, r.context.direction)
-        for r in rows
-        if r.stage != "sentence"
-    }
+    contexts = [r.context for r in rows if r.stage != "sentence"]
+    words = {id(c): c.word_attention if c.kind == "hierarchical" else "" for c in contexts}
+    found = {(c.kind, words[id(c)], c.integration, c.direction) for c in contexts}
     kinds = [("sentence", ""), ("word", ""), ("hierarchical", "soft"), ("hierarchical", "sparse")]
     wanted = {(*k, i, d) for k in kinds for i in ("encoder", "decoder") for d in ("offline", "online")}
     wanted |= {(k, "", i, "online") for k in ("zhang", "han") for i in ("encoder", "decoder")}
