@@ -147,7 +147,7 @@ def _explain_sample(folder: Path, corpus: Path, console: Console) -> None:
     write_documents([document], [folder / "sample.en"])
     translated = translator.translate(document)
     for source, target in zip(translated.sources, translated.targets, strict=True):
-        console.print(f"   {source:<52} [bold]{target}[/]", highlight=False)
+        console.print(f"   {source:<52} [bold]{target}[/]", highlight=False, soft_wrap=True)
 
 
 def _next_commands(folder: Path, console: Console) -> None:
