@@ -117,7 +117,7 @@ class _Hypotheses:
 
 class _Search:
     """One batch. `live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch
-    when nothing live can become one of its n best, when it has K finished ones, or at its greatest length."""
+    when its n best are settled, or at its greatest length."""
 
     def __init__(
         self, model: DocumentModel, memory: Tensor, source: Layout, bank: Bank | None, options: SearchOptions
@@ -155,12 +155,11 @@ class _Search:
         # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.
         alive = torch.sort((tokens == EOS).to(torch.uint8), dim=1, stable=True).indices[:, :beam]
         new_sums = sums.gather(1, alive)
-        unbeaten = self._unbeatable(self.finished, new_sums)
         at_limit = step == self.next_limit
         keep: Tensor | None = None
-        if at_limit or bool((ended.any() | unbeaten.any()).item()):
+        if at_limit or bool(ended.any() | self._settled(new_sums, step).any()):
             self._finish(ended, sums[:, :beam], parents[:, :beam], step)
-            done = self._unbeatable(self.finished, new_sums) | torch.isfinite(self.finished.sums).all(1)
+            done = self._settled(new_sums, step)
             keep = self._leave(done | (self.limits == step) if at_limit else done)
         self._grow(new_sums, parents.gather(1, alive), tokens.gather(1, alive), keep, step)
 
@@ -186,10 +185,13 @@ class _Search:
             tokens = torch.where(last, torch.full_like(tokens, EOS), tokens)
         return sums, parents, tokens
 
-    def _unbeatable(self, finished: _Hypotheses, live: Tensor) -> Tensor:
-        """[S] whether n hypotheses have finished that no live one can overtake, however long and certain it goes on."""
-        best_possible = live[:, 0] / (self.limits + 1).pow(self.options.length_penalty)
-        return finished.scores[:, self.options.n_best - 1] >= best_possible
+    def _settled(self, live: Tensor, step: int) -> Tensor:
+        """[S] whether n hypotheses have finished that no live one [S, K] will overtake: however long and certain it goes
+        on, as long as fewer than K have finished; then, if it goes on as it did so far."""
+        full = self.finished.scores[:, -1] > -torch.inf
+        length = torch.where(full, step + 1, self.limits + 1)
+        best_possible = live[:, 0] / length.pow(self.options.length_penalty)
+        return self.finished.scores[:, self.options.n_best - 1] >= best_possible
 
     def _finish(self, ended: Tensor, sums: Tensor, parents: Tensor, step: int) -> None:
         """Candidates [S, K] that end here join the finished hypotheses."""
