@@ -1,0 +1,58 @@
+"""Weitblick's Transformer, trained by its own optimiser. See `serving`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from serving import serve
+
+from weitblick import __version__
+from weitblick.batches.batch import Batch, pack_pairs
+from weitblick.config.recipe import ContextSection, ModelSection, StageSection
+from weitblick.model.build import build
+from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.training.optimisation import Optimiser
+
+
+def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
+    torch.set_num_threads(task["threads"])
+    torch.manual_seed(1)
+    size, rate = task["size"], task["dropout"]
+    section = ModelSection(
+        dimension=size["dimension"],
+        feed_forward=size["feed_forward"],
+        encoder_layers=size["layers"],
+        decoder_layers=size["layers"],
+        heads=size["heads"],
+        attention_biases=True,  # as the peers have them
+        tied_embeddings="all",
+        dropout={"embedding": rate, "attention": rate, "residual": rate},  # type: ignore[arg-type]
+    )
+    model = build(section, ContextSection(), size["vocabulary"], size["vocabulary"]).train()
+    smoothing = task["label_smoothing"]
+    optimiser = Optimiser(model, StageSection(learning_rate=1e-4, clip=task["clip"], label_smoothing=smoothing))
+    update = 0
+
+    def run() -> int:
+        nonlocal update
+        tokens = 0
+        for sources, targets in task["batches"]:
+            update += 1
+            optimiser.prepare(update)
+            batch = Batch(pack_pairs(sources, targets))
+            labels = batch.current.labels
+            loss, _ = smoothed_cross_entropy(model(batch).states, *model.sentence.output(), labels, smoothing)
+            (loss / len(labels)).backward()
+            optimiser.step(1.0)
+            optimiser.zero()
+            tokens += len(labels)
+        return tokens
+
+    count = sum(p.numel() for p in model.parameters())
+    return run, {"version": __version__, "torch": torch.__version__, "parameters": count}
+
+
+if __name__ == "__main__":
+    serve(make)

@@ -1,0 +1,1 @@
+"""What the benchmarks share: made-up text, turns, peers' environments, tables."""

@@ -1,0 +1,89 @@
+"""Contestants take turns in every round, so that whatever else the machine does hits all of them alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+console = Console(stderr=True)
+
+
+def take_turns(
+    contestants: Mapping[str, Callable[[], float]], rounds: int, *, warm_up: int = 1, label: str = ""
+) -> dict[str, list[float]]:
+    """The figures of each contestant, one a round."""
+    figures: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(warm_up + rounds):
+        for name, run in contestants.items():
+            figure = run()
+            if number >= warm_up:
+                figures[name].append(figure)
+        console.print(f"[dim]{label} round {number - warm_up + 1} of {rounds}[/]", highlight=False)
+    return figures
+
+
+def ratio(figures: Mapping[str, list[float]], name: str, base: str) -> float:
+    """Median over rounds of the quotient of neighbours in time: steadier than a quotient of medians."""
+    return median(x / y for x, y in zip(figures[name], figures[base], strict=True))
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def circumstances() -> dict[str, Any]:
+    """What every figure should travel with."""
+    return {
+        "date": date.today().isoformat(),
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load_average": [round(x, 2) for x in os.getloadavg()],
+        "python": platform.python_version(),
+    }
+
+
+def report(title: str, rows: list[dict[str, Any]], started: dict[str, Any], path: str | None) -> None:
+    """A table of rows; and, with a path, all of it as JSON."""
+    ended = circumstances()
+    table = Table(
+        title=title,
+        caption=f"{started['date']}, {started['processor']}, {started['cores']} cores, load "
+        f"{started['load_average'][0]} at the start, {ended['load_average'][0]} at the end",
+    )
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    for column in columns:
+        numeric = any(isinstance(row.get(column), int | float) for row in rows)
+        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(shown(row.get(column)) for column in columns))
+    Console().print(table)
+    if path:
+        from weitblick.files import write_json
+
+        write_json(Path(path), {"title": title, "started": started, "ended": ended, "rows": rows})
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def parse_json_line(line: str) -> dict[str, Any]:
+    value = json.loads(line)
+    assert isinstance(value, dict)
+    return value

@@ -1,0 +1,227 @@
+"""The whole training step of each context-aware variant as a share of the plain Transformer's on the same documents.
+
+    python benchmarks/training_step.py [--sizes small] [--sentences 10 40 120] [--rounds 7] [--json FILE]
+
+A step is forward, loss, backward, clipping and Adam, with live context states, dropout and 2 threads. The `ceiling` is
+the same step whose context layer has its projections, feed-forward and gate but no attention: what no attention can
+pass, however fast. Supports: `random` weights as initialised (wide supports, as at the start of stage 2), and `narrow`,
+the sentence queries scaled until a word attends to 3 sentences on average (as in a trained model). Contestants take
+turns; shares are medians of quotients of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from tools.sizes import SIZES, Size
+from tools.text import lengths, words
+from tools.turns import circumstances, ratio, report, take_turns
+from torch import Tensor
+
+from weitblick.batches.batch import Batch, pack_pairs
+from weitblick.config.recipe import ContextSection, ContextStageSection, ModelSection
+from weitblick.memory import tune_allocator
+from weitblick.model.build import build
+from weitblick.model.context_attention import ContextAttention
+from weitblick.model.context_bank import ContextBank
+from weitblick.model.context_dense import Problem
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.training.optimisation import Optimiser
+
+KINDS: dict[str, dict[str, str]] = {
+    "sentence": {"kind": "sentence", "sentence_attention": "soft"},
+    "word": {"kind": "word", "word_attention": "soft"},
+    "sparse-soft": {"kind": "hierarchical"},
+    "sparse-sparse": {"kind": "hierarchical", "word_attention": "sparse"},
+}
+ENOUGH_SENTENCES = 40  # short documents come several in a batch
+NARROW = 3.0
+PLAIN = "plain Transformer"
+
+
+@dataclass(frozen=True)
+class Variant:
+    kind: str
+    integration: str
+    support: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, {self.integration}, {self.support}"
+
+
+def main() -> None:
+    options = parse_options()
+    torch.set_num_threads(options.threads)
+    tune_allocator()
+    started = circumstances()
+    rows = [row for size in options.sizes for count in options.sentences for row in measure(size, count, options)]
+    report("Training step as a share of the plain Transformer", rows, started, options.json)
+
+
+def measure(size: str, sentences: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    shape = SIZES[size]
+    texts = documents(shape, sentences, options.seed)
+    plain = Contestant(shape, ContextSection(), texts)
+    rows: list[dict[str, Any]] = []
+    for integration in options.integrations:
+        variants = [
+            Variant(kind, integration, support)
+            for kind in options.variants
+            for support in (options.supports if kind.startswith("sparse") else ["random"])
+        ]
+        runs: dict[str, Contestant] = {PLAIN: plain}
+        for variant in variants:
+            section = ContextSection(integration=integration, **KINDS[variant.kind])
+            runs[variant.name] = Contestant(shape, section, texts, narrow=variant.support == "narrow")
+        ceiling = Contestant(shape, ContextSection(integration=integration, kind="hierarchical"), texts)
+        ceiling.remove_attention()
+        runs["ceiling"] = ceiling
+        figures = take_turns(
+            {name: run.step for name, run in runs.items()},
+            options.rounds,
+            label=f"{size}, {sentences} sentences, {integration}:",
+        )
+        rows += [
+            {
+                "size": size,
+                "sentences": sentences,
+                "integration": integration,
+                "variant": name.replace(f", {integration}", ""),
+                "mean_support": run.support,
+                "tokens_per_second": median(figures[name]),
+                "share_of_plain": ratio(figures, name, PLAIN),
+                "share_of_ceiling": ratio(figures, name, "ceiling"),
+            }
+            for name, run in runs.items()
+        ]
+    return rows
+
+
+Texts = tuple[list[list[int]], list[list[int]], list[int], list[int]]
+
+
+def documents(shape: Size, sentences: int, seed: int) -> Texts:
+    """Sources, targets, documents and positions of one batch of documents of so many sentences."""
+    count = max(1, ENOUGH_SENTENCES // sentences)
+    source, target = lengths(count * sentences, seed)
+    return (
+        words(source, shape.vocabulary, seed),
+        words(target, shape.vocabulary, seed + 1),
+        [d for d in range(count) for _ in range(sentences)],
+        [s for _ in range(count) for s in range(sentences)],
+    )
+
+
+class Contestant:
+    """A model and its optimiser. The rate is 0: the work is the same, and supports stay as they were set."""
+
+    def __init__(self, shape: Size, context: ContextSection, texts: Texts, *, narrow: bool = False) -> None:
+        torch.manual_seed(1)
+        section = ModelSection(
+            dimension=shape.dimension,
+            feed_forward=shape.feed_forward,
+            encoder_layers=shape.layers,
+            decoder_layers=shape.layers,
+            heads=shape.heads,
+            tied_embeddings="output",
+        )
+        self.texts = texts
+        self.stage = ContextStageSection(learning_rate=1e-30)
+        self.model = build(section, context, shape.vocabulary, shape.vocabulary)
+        self.optimiser = Optimiser(self.model, self.stage)
+        self.update = 0
+        self.support: float | None = None
+        if self.model.context is not None:
+            self.support = narrow_support(self.model, Batch(pack_pairs(*texts)), NARROW if narrow else None)
+
+    def remove_attention(self) -> None:
+        attention = self.model.context.attention  # type: ignore[union-attr]
+        assert isinstance(attention, ContextAttention)
+        attention._attend = without_attention.__get__(attention)  # type: ignore[method-assign]
+        self.support = None
+
+    def step(self) -> float:
+        """Target tokens per second of one step, from ids to updated weights."""
+        model = self.model.train()
+        started = time.perf_counter()
+        self.update += 1
+        self.optimiser.prepare(self.update)
+        batch = Batch(pack_pairs(*self.texts))
+        labels = batch.current.labels
+        output = model(batch)
+        loss, _ = smoothed_cross_entropy(output.states, *model.sentence.output(), labels, self.stage.label_smoothing)
+        (loss / len(labels)).backward()
+        self.optimiser.step(1.0)
+        self.optimiser.zero()
+        return len(labels) / (time.perf_counter() - started)
+
+
+def narrow_support(model: DocumentModel, batch: Batch, wanted: float | None) -> float:
+    """Scales the sentence queries until the mean support is `wanted` (as it is for None); returns the mean support."""
+    context, seen = model.context, []
+    assert context is not None
+    hook = context.register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
+    with torch.no_grad():
+        model.eval()(batch)
+    hook.remove()
+    _, queries, layout, bank = seen[0]
+    attention = context.attention
+    measured: Callable[[], float] = lambda: float(attention(queries, layout, bank).support.mean())  # noqa: E731
+    with torch.no_grad():
+        if wanted is None:
+            return measured()
+        weight = attention.sentence_query.weight
+        original, low, high = weight.clone(), 0.0, 10.0  # of the logarithm of the scale
+        for _ in range(10):
+            middle = (low + high) / 2
+            weight.copy_(original * 2.0**middle)
+            low, high = (middle, high) if measured() > wanted else (low, middle)
+        return measured()
+
+
+class _Projections(torch.autograd.Function):
+    """Stands where attention stood: costs nothing, and every projection before it still has its backward to do."""
+
+    @staticmethod
+    def forward(ctx, qs: Tensor, qw: Tensor, ks: Tensor, kw: Tensor, vw: Tensor, places: int):  # type: ignore[no-untyped-def, override]
+        ctx.save_for_backward(ks, kw, vw)
+        support = qs.new_zeros(places)
+        ctx.mark_non_differentiable(support)
+        return qs + qw, support
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor, _: Tensor):  # type: ignore[no-untyped-def, override]
+        return gradient, gradient, *(torch.zeros_like(x) for x in ctx.saved_tensors), None
+
+
+def without_attention(self: Any, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+    qs = problem.plan.spread(self._cells(self.sentence_query(queries)))
+    qw = problem.plan.spread(self._cells(self.word_query(queries)))
+    places = int(problem.plan.token_place.max()) + 2
+    return _Projections.apply(qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values, places)
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small"])
+    parser.add_argument("--sentences", nargs="+", type=int, default=[10, 40, 120], help="of a document")
+    parser.add_argument("--variants", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--integrations", nargs="+", choices=["encoder", "decoder"], default=["encoder", "decoder"])
+    parser.add_argument("--supports", nargs="+", choices=["random", "narrow"], default=["random", "narrow"])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", metavar="FILE", help="write the results here too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
