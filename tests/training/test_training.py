@@ -184,3 +184,10 @@ def test_ctrl_c_stops_cleanly_and_can_be_resumed(recipe_file, corpus, tmp_path):
     assert process.returncode == 130
     assert "the same command goes on from there" in errors
     assert "Traceback" not in errors
+
+
+def test_a_run_can_be_finished_where_it_stands(recipe_file, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(StageRun, "_update", lambda *_: pytest.fail("trained on"))
+    recipe = load_recipe(recipe_file, [f"data.dir={corpus}", f"output={tmp_path / 'run'}", "stage=sentence"])
+    best = train(recipe, quiet=True, finish=True)
+    assert "ended by hand after 0 updates" in load_model(best).facts["stopped_because"]

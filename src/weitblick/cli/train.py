@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
         recipe: Path = typer.Argument(..., help="YAML recipe, for example recipes/tiny/h-attention.yaml"),
         overrides: list[str] = typer.Argument(None, metavar="[KEY=VALUE]...", help="changes to the recipe"),
         quiet: bool = typer.Option(False, "--quiet", help="say nothing but errors"),
+        finish: bool = typer.Option(False, "--finish", help="end a run where it stands and leave its best model"),
     ) -> None:
         """Train both stages of a recipe (or one of them), in one command. Started again, it goes on where it was.
 
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
         loaded = load_recipe(recipe, overrides or [])
         tune_allocator()
         try:
-            best = run(loaded, quiet=quiet)
+            best = run(loaded, quiet=quiet, finish=finish)
         except Interrupted as stop:
             typer.echo(f"weitblick: {stop}", err=True)
             raise typer.Exit(130) from None

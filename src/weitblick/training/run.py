@@ -30,18 +30,18 @@ MANIFEST_VERSION = 1
 FREE_TO_CHANGE = {"output", "threads", "device", "base", "stage"}  # what a resumed run may change
 
 
-def train(recipe: Recipe, *, quiet: bool = False) -> Path:
-    """Runs a recipe; returns the folder of the best model."""
+def train(recipe: Recipe, *, quiet: bool = False, finish: bool = False) -> Path:
+    """Runs a recipe; returns the folder of the best model. `finish` ends a run's current stage where it stands."""
     world = join_world(recipe.device)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
     try:
-        return _train(recipe, world, quiet)
+        return _train(recipe, world, quiet, finish)
     finally:
         world.close()
 
 
-def _train(recipe: Recipe, world: World, quiet: bool) -> Path:
+def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
     folder = Path(recipe.output)
     corpora = corpus_files(recipe)
     if world.first:
@@ -61,7 +61,7 @@ def _train(recipe: Recipe, world: World, quiet: bool) -> Path:
         figures = _run_stage(
             StageTask("stage 1", folder / "sentence", recipe.sentence_stage, [stores["train"]], stores["dev"],
                       recipe.seed, documents=False),
-            sentence_model, pipeline, recipe, world, folder / "sentence" / "model", quiet,
+            sentence_model, pipeline, recipe, world, folder / "sentence" / "model", quiet, finish,
         )  # fmt: skip
     if recipe.stage == "sentence":
         if world.first:
@@ -82,7 +82,7 @@ def _train(recipe: Recipe, world: World, quiet: bool) -> Path:
     figures = _run_stage(
         StageTask("stage 2", folder / "context", recipe.context_stage, train_stores, stores["dev"],
                   recipe.seed, documents=True, mix_share=recipe.data.mix_share, translated=translated),
-        model, pipeline, recipe, world, folder / "best", quiet,
+        model, pipeline, recipe, world, folder / "best", quiet, finish,
     )  # fmt: skip
     return folder / "best"
 
@@ -95,9 +95,10 @@ def _run_stage(
     world: World,
     result: Path,
     quiet: bool,
+    finish: bool,
 ) -> dict[str, Any]:
     _set_dropout(model, task.section)
-    run = StageRun(task, model, world, quiet=quiet)
+    run = StageRun(task, model, world, quiet=quiet, finish=finish)
     if task.section.bleu_sentences:
         run.bleu = DevBleu(corpus_files(recipe)["dev"], recipe.data.format, pipeline, task.section.bleu_sentences)
     progress = run.run()

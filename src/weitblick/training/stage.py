@@ -70,8 +70,11 @@ class Interrupted(Exception):
 
 
 class StageRun:
-    def __init__(self, task: StageTask, model: DocumentModel, world: World, *, quiet: bool = False) -> None:
+    def __init__(
+        self, task: StageTask, model: DocumentModel, world: World, *, quiet: bool = False, finish: bool = False
+    ) -> None:
         self.task, self.model, self.world, self.quiet = task, model.to(world.device), world, quiet
+        self.finish = finish  # end the stage where it stands, without another update
         self.section = task.section
         self.optimiser = Optimiser(model, task.section)
         self.progress = load_state(task.folder, model, self.optimiser) or Progress()
@@ -106,8 +109,10 @@ class StageRun:
         section, progress, world = self.section, self.progress, self.world
         group_size = section.accumulate * world.size
         dev_plans = self.task.dev_plans()
-        if progress.update == 0:
+        if progress.update == 0 or self.finish:
             self._validate(logs, dev_plans)
+        if self.finish:
+            return self._finish(f"ended by hand after {progress.update} updates")
         started, begun_at = time.monotonic(), progress.update
         sums = torch.zeros(6, dtype=torch.float64)
         while progress.epoch < section.epochs and progress.update < section.updates:
