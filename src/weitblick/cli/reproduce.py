@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("reproduce")(reproduce)
+    app.command("reproduce", rich_help_panel="Reproduce")(reproduce)
 
 
 def reproduce(
@@ -37,7 +37,7 @@ def reproduce(
 
     Example: weitblick reproduce studies/tiny.yaml --dry-run
 
-    Example: weitblick reproduce studies/paper-ted.yaml corpora.ted.dir=/data/ted -o runs/ted
+    Example: weitblick reproduce studies/paper-ted.yaml corpora.TED.dir=/data/ted -o runs/ted
     """
     from weitblick.evaluation.study.plan import plan_study
     from weitblick.evaluation.study.steps import Ledger, run_steps
