@@ -199,7 +199,7 @@ def test_a_dry_run_estimates_and_writes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("recipe.yaml, overrides", "recipe.yaml, overides"), "row 1: unknown key 'overides'; did you mean 'overrides'?"),
+        (("recipe.yaml, overrides", "recipe.yaml, overides"), "unknown key 'overides'; did you mean 'overrides'?"),
         (("trials: 50", "trails: 50"), "unknown key 'trails'; did you mean 'trials'?"),
         (("bleu, chrf", "bleu, blue"), "unknown metric 'blue'"),
         (("name: toy", "name: toy\nbaseline: Nobody"), "baseline = 'Nobody' is no row"),

@@ -156,7 +156,7 @@ def measure_translations(
 
     metric = build_metric("sacrebleu")
     references = [target or "" for document in documents for target in document.targets]
-    scores = {}
+    scores: dict[str, float] = {}
     for mode in CONTEXT_MODES:
         translated = translate_with(translator, documents, mode, TranslationOptions(beam=beam), seed=seed)
         lines = [target or "" for document in translated for target in document.targets]
