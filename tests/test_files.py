@@ -9,9 +9,14 @@ from weitblick.files import atomic_folder, atomic_path, check_format_version, re
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError), text_writer(path) as stream:
-        stream.write("new")
-        raise RuntimeError
+
+    def fail():
+        with text_writer(path) as stream:
+            stream.write("new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -18,7 +18,7 @@ from weitblick.text.special import BOS, EOS
 
 def make_documents(count=40, seed=0):
     random = np.random.default_rng(seed)
-    words = "the a house tree sees finds green old small river bank goes".split()
+    words = ["the", "a", "house", "tree", "sees", "finds", "green", "old", "small", "river", "bank", "goes"]
     documents = []
     for number in range(count):
         sentences = []
@@ -50,7 +50,9 @@ def test_the_store_gives_back_every_sentence_and_document(store):
 def test_empty_and_overlong_pairs_are_left_out_and_counted(store, tmp_path):
     _, _, pipeline = store
     pipeline_limit = pipeline.longest_sentence
-    document = Document("d", (Sentence("a house", ""), Sentence("a tree", "x"), Sentence("a " * pipeline_limit * 2, "x")))
+    document = Document(
+        "d", (Sentence("a house", ""), Sentence("a tree", "x"), Sentence("a " * pipeline_limit * 2, "x"))
+    )
     prepared = prepare_store([document], pipeline, tmp_path / "s")
     assert prepared.sentences == 1
     assert prepared.facts["sentences_left_out"] == 2
@@ -59,7 +61,7 @@ def test_empty_and_overlong_pairs_are_left_out_and_counted(store, tmp_path):
 
 
 def test_a_damaged_store_is_named(store, tmp_path):
-    prepared, documents, pipeline = store
+    _, documents, pipeline = store
     broken = prepare_store(documents, pipeline, tmp_path / "b")
     (broken.folder / "source.ids.npy").write_bytes(b"nonsense")
     with pytest.raises(UserError, match=r"source\.ids\.npy"):

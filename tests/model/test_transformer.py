@@ -15,7 +15,14 @@ STILL = DropoutSection(embedding=0, attention=0, residual=0)
 
 def model(**changes) -> Transformer:
     torch.manual_seed(0)
-    section = {"dimension": 16, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 2, "heads": 2, "dropout": STILL}
+    section = {
+        "dimension": 16,
+        "feed_forward": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "heads": 2,
+        "dropout": STILL,
+    }
     return Transformer(ModelSection(**{**section, **changes}), 30, 30)
 
 

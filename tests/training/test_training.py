@@ -55,7 +55,9 @@ def test_a_run_leaves_a_model_logs_curves_and_a_manifest(undisturbed):
     assert manifest["data"]["train"]
     figures = [json.loads(line) for line in (undisturbed / "context" / "log.jsonl").read_text().splitlines()]
     dev = [f for f in figures if f["kind"] == "dev"]
-    assert {"dev_perplexity_without_context", "dev_perplexity_random_context", "context_share", "support"} <= dev[-1].keys()
+    assert {"dev_perplexity_without_context", "dev_perplexity_random_context", "context_share", "support"} <= dev[
+        -1
+    ].keys()
     assert [d["update"] for d in dev] == sorted({d["update"] for d in dev})
 
 
@@ -175,7 +177,9 @@ def test_missing_corpora_and_damaged_models_are_named(recipe_file, undisturbed, 
 
 @pytest.mark.slow
 def test_ctrl_c_stops_cleanly_and_can_be_resumed(recipe_file, corpus, tmp_path):
-    process = start(recipe_file, corpus, tmp_path / "run", "sentence_stage.updates=100000", "sentence_stage.patience=9999")
+    process = start(
+        recipe_file, corpus, tmp_path / "run", "sentence_stage.updates=100000", "sentence_stage.patience=9999"
+    )
     deadline = time.monotonic() + 120
     while not list((tmp_path / "run").glob("sentence/state-*")) and time.monotonic() < deadline:
         time.sleep(0.05)

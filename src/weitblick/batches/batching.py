@@ -105,7 +105,7 @@ def document_plans(
                 costs.append(int(own[first:last].sum()))
     order = random.permutation(len(parts)) if shuffle else np.arange(len(parts))
     if shuffle:
-        pool = max(1, round(POOL_BATCHES * batch_tokens / max(1, np.mean(costs))))
+        pool = max(1, round(POOL_BATCHES * batch_tokens / max(1.0, float(np.mean(costs)))))
         cost = np.asarray(costs)
         order = np.concatenate(
             [c[np.argsort(cost[c], kind="stable")] for c in np.split(order, range(pool, len(order), pool))]

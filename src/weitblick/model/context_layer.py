@@ -19,6 +19,7 @@ from weitblick.model.context_attention import (
 from weitblick.model.context_bank import ContextBank
 from weitblick.model.context_module import ContextModule
 from weitblick.model.context_record import AttentionRecord
+from weitblick.model.layers import Dropout
 from weitblick.model.layout import Layout
 
 KINDS: dict[str, type[ContextAttention]] = {
@@ -60,7 +61,7 @@ class ContextLayer(ContextModule):
             path=context.path,
             retrieval_start=context.retrieval_start,
         )
-        self.dropout = nn.Dropout(context.dropout)
+        self.dropout = Dropout(context.dropout)
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(d), nn.LayerNorm(d)
         self.inner, self.outer = nn.Linear(d, model.feed_forward), nn.Linear(model.feed_forward, d)
         for linear in (self.inner, self.outer):

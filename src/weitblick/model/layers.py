@@ -134,10 +134,11 @@ class FeedForward(nn.Module):
         super().__init__()
         self.input = nn.Linear(dimension, inner)
         self.output = nn.Linear(inner, dimension)
-        self.activation = {"relu": F.relu, "gelu": F.gelu}[activation]
+        self.gelu = activation == "gelu"
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.output(self.activation(self.input(x)))
+        hidden = self.input(x)
+        return self.output(F.gelu(hidden) if self.gelu else F.relu(hidden))
 
 
 class Embedding(nn.Module):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -103,13 +104,18 @@ class TransformerCache(DecodeCache):
         ]
 
 
+def _layers(layers: Iterable[nn.Module]) -> Any:
+    """A ModuleList, whose own type forgets what it holds."""
+    return nn.ModuleList(layers)
+
+
 class Transformer(SentenceModel):
     def __init__(self, model: ModelSection, source_size: int, target_size: int) -> None:
         super().__init__(model, source_size, target_size)
         self.source_embedding = Embedding(self.source_table, model.dropout.embedding)
         self.target_embedding = Embedding(self.target_table, model.dropout.embedding)
-        self.encoder = nn.ModuleList(EncoderLayer(model) for _ in range(model.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(model) for _ in range(model.decoder_layers))
+        self.encoder: Sequence[EncoderLayer] = _layers(EncoderLayer(model) for _ in range(model.encoder_layers))
+        self.decoder: Sequence[DecoderLayer] = _layers(DecoderLayer(model) for _ in range(model.decoder_layers))
         final = nn.LayerNorm if model.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = final(model.dimension), final(model.dimension)
         self.initialise()

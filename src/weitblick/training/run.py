@@ -63,7 +63,7 @@ def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
                       recipe.seed, documents=False),
             sentence_model, pipeline, recipe, world, folder / "sentence" / "model", quiet, finish,
         )  # fmt: skip
-    if recipe.stage == "sentence":
+    if recipe.stage == "sentence" and sentence_model is not None:
         if world.first:
             save_model(folder / "best", sentence_model, pipeline, recipe.model, _facts(recipe, figures))
         world.barrier()
