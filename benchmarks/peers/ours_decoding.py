@@ -1,0 +1,55 @@
+"""Weitblick's beam search over its Transformer, float32 or with 8-bit linear layers. See `serving`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from serving import serve
+
+from weitblick import __version__
+from weitblick.batches.batch import pack_source
+from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.model.build import build
+from weitblick.text.special import EOS
+from weitblick.translation.beam import SearchOptions, beam_search
+from weitblick.translation.quantization import quantize_linears
+
+NEVER = -1e9
+
+
+def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
+    torch.set_num_threads(task["threads"])
+    torch.manual_seed(1)
+    size, words = task["size"], task["words"]
+    section = ModelSection(
+        dimension=size["dimension"],
+        feed_forward=size["feed_forward"],
+        encoder_layers=size["layers"],
+        decoder_layers=size["layers"],
+        heads=size["heads"],
+        attention_biases=True,  # as the peers have them
+        tied_embeddings="all",
+    )
+    model = build(section, ContextSection(), size["vocabulary"], size["vocabulary"]).eval()
+    with torch.no_grad():
+        model.sentence.output_bias[EOS] = NEVER  # no sentence ends before its limit
+    count = sum(p.numel() for p in model.parameters())
+    if task["precision"] == "int8":
+        model = quantize_linears(model)
+
+    @torch.inference_mode()
+    def run(beam: int) -> int:
+        # The last step, at the limit, ends the sentence: `words` steps in all.
+        options = SearchOptions(beam=beam, length_factor=0.0, length_slack=words - 1)
+        source = pack_source(task["sentences"])
+        memory, _ = model.encode(source, None)
+        found = beam_search(model, memory, source.layout, None, options)
+        return sum(len(best[0].ids) + 1 for best in found)
+
+    return run, {"version": __version__, "parameters": count}
+
+
+if __name__ == "__main__":
+    serve(make)
