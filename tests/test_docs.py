@@ -250,7 +250,6 @@ def test_packages_import_only_what_stands_above_them() -> None:
         for module in _own_imports(path)
         if (own := path.relative_to(source).parts[0].removesuffix(".py")) in rank
         and rank[module.split(".")[1]] > rank[own]
-        and (own, module) != ("batches", "weitblick.model.layout")
     ]
     assert wrong == []
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.batch import Batch, Pairs, pack_pairs, pack_source, pack_target
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ContextStageSection, ModelSection
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel, Reading
-from weitblick.model.layout import Layout
 from weitblick.model.loss import smoothed_cross_entropy
 
 SOURCE, TARGET = 40, 50

@@ -8,13 +8,13 @@ import torch
 from attention_reference import Sentence, read, visible
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.model.context_attention import (
     ContextAttention,
     HierarchicalAttention,
     SentenceAttention,
     WordAttention,
 )
-from weitblick.model.layout import Layout
 
 D, H = 12, 3
 KINDS = {"sentence": SentenceAttention, "word": WordAttention, "hierarchical": HierarchicalAttention}
@@ -121,7 +121,7 @@ def test_queries_in_any_order_and_number_as_in_beam_search(variant, direction: s
 
 
 @every_variant
-def test_chunk_size_does_not_matter(variant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_chunk_size_nor_recomputing_matters(variant, monkeypatch: pytest.MonkeyPatch) -> None:
     module, keys = attention(variant), states(layout().tokens)
 
     def run() -> tuple[Tensor, ...]:
@@ -131,7 +131,7 @@ def test_chunk_size_does_not_matter(variant, monkeypatch: pytest.MonkeyPatch) ->
         return out, *(p.grad for p in module.parameters())
 
     whole = run()
-    module.chunk_elements = 1
+    module.chunk_elements, module.kept_elements = 1, 0
     monkeypatch.setattr("weitblick.model.context_routed.SENTENCE_ELEMENTS", 1)
     monkeypatch.setattr("weitblick.model.context_routed.TILE_ELEMENTS", 1)
     for a, b in zip(whole, run(), strict=True):

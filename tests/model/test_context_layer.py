@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.model.context_layer import ContextLayer
-from weitblick.model.layout import Layout
 
 KINDS = ["sentence", "word", "hierarchical"]
 SMALL = ModelSection(dimension=16, heads=2, feed_forward=40)

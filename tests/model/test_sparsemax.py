@@ -4,7 +4,7 @@ import entmax
 import pytest
 import torch
 
-from weitblick.model.sparsemax import entmax15, masked_softmax, sparsemax
+from weitblick.model.sparsemax import entmax15, masked_softmax, normalise_entries, sparsemax
 
 FUNCTIONS = {"sparse": sparsemax, "soft": masked_softmax, "entmax15": entmax15}
 PEERS = {"sparse": entmax.sparsemax, "soft": torch.softmax, "entmax15": entmax.entmax15}
@@ -78,3 +78,21 @@ def test_ties_and_extremes(kind: str) -> None:
     far = FUNCTIONS[kind](torch.tensor([[1e30, 0.0, -1e30]]))
     assert far.tolist() == [[1, 0, 0]]
     assert FUNCTIONS[kind](torch.zeros(3, 0)).shape == (3, 0)
+
+
+@every_kind
+def test_entries_are_those_of_the_whole(kind: str) -> None:
+    scores = torch.randn(3, 40, 7, generator=torch.Generator().manual_seed(7), dtype=torch.float64) * 2
+    mask = torch.rand(3, 40, 7, generator=torch.Generator().manual_seed(8)) < 0.8
+    whole = FUNCTIONS[kind](scores, mask, dim=1)
+    found, weights = normalise_entries(scores.masked_fill(~mask, -torch.inf), kind)
+    torch.testing.assert_close(weights, whole.view(-1)[found])
+    assert torch.equal(found, whole.view(-1).nonzero().squeeze(-1))
+
+
+def test_entries_of_masked_rows_are_none() -> None:
+    scores = torch.full((2, 5, 3), -torch.inf)
+    scores[1, 2, 0] = 4.0
+    found, weights = normalise_entries(scores, "sparse")
+    assert found.tolist() == [1 * 15 + 2 * 3]
+    assert weights.tolist() == [1.0]

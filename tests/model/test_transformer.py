@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from weitblick.batches.batch import pack_pairs
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import DropoutSection, ModelSection
 from weitblick.model.layers import Dropout
-from weitblick.model.layout import Layout
 from weitblick.model.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.model.transformer import Transformer
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.model.layout import Layout
+from weitblick.batches.layout import Layout
 from weitblick.text.special import BOS, EOS
 
 

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.batch import Packed, pack_source, pack_target
+from weitblick.batches.layout import Layout
 from weitblick.model.context_layer import ContextResult
 from weitblick.model.context_module import Bank
 from weitblick.model.context_record import AttentionRecord
 from weitblick.model.document_model import DocumentModel, Reading
-from weitblick.model.layout import Layout
 
 RECORD_ELEMENTS = 40_000_000
 LOGIT_ELEMENTS = 4_000_000

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from weitblick.batches.layout import Layout
 from weitblick.model.context_bank import BankLayout, ContextBank
 from weitblick.model.context_dense import (
     CHUNK_ELEMENTS,
@@ -28,7 +29,6 @@ from weitblick.model.context_dense import (
 from weitblick.model.context_queries import QueryGroup, QueryPlan
 from weitblick.model.context_record import AttentionRecord, Recording
 from weitblick.model.context_routed import HierarchicalRouted
-from weitblick.model.layout import Layout
 from weitblick.model.sparsemax import Kind
 
 Direction = Literal["offline", "online"]

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weitblick.model.layout import Layout
+from weitblick.batches.layout import Layout
 
 ABSENT = -1
 """Position of a sentence slot that holds no sentence."""

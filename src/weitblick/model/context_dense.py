@@ -101,11 +101,19 @@ class Problem:
         """[b, H, J, q] sentence weights from products (overwritten), positions of keys [b, J, 1], queries [b, 1, q]."""
         return _visible_weights(scores.mul_(self.scale), self._hidden(keys, queries), self.sentence_kind)
 
+    def sentence_scores(self, queries: Tensor, keys: Tensor, chunk: Chunk, hidden: Tensor) -> Tensor:
+        """[b * H, J, q] scores of sentences from query cells and sentence keys, -inf where hidden."""
+        k, q = self.sentence_cells(keys, chunk), self.query_cells(queries, chunk).transpose(1, 2)
+        mask = q.new_zeros(hidden.shape).masked_fill_(hidden, -torch.inf)
+        scores = mask.expand(-1, self.bank.heads, -1, -1).contiguous().flatten(0, 1)
+        return scores.baddbmm_(k, q, alpha=self.scale)
+
     def sentence_weights(self, queries: Tensor, keys: Tensor, chunk: Chunk) -> Tensor:
-        """alpha_s [b, H, J, q] of a chunk, from query cells and sentence keys."""
-        scores = torch.bmm(self.sentence_cells(keys, chunk), self.query_cells(queries, chunk).transpose(1, 2))
-        scores = scores.mul_(self.scale).view(chunk.size, self.bank.heads, *scores.shape[1:])
-        return _visible_weights(scores, self.hidden(chunk), self.sentence_kind)
+        """alpha_s [b, H, J, q] of a chunk."""
+        hidden = self.hidden(chunk)
+        scores = self.sentence_scores(queries, keys, chunk, hidden).unflatten(0, (chunk.size, -1))
+        weights = normalise(scores, self.sentence_kind, 2)
+        return weights.masked_fill_(hidden, 0.0) if self.sentence_kind == "soft" else weights
 
     def word_weights(self, queries: Tensor, keys: Tensor, chunk: Chunk, segment: Segment) -> Tensor:
         """alpha_w [b * H, J, W, q] of the sentences of a segment."""
@@ -272,16 +280,12 @@ class FlatWordDense(torch.autograd.Function):
         return d_q, d_k, d_v, None
 
 
-def add_support(support: Tensor, chunk: Chunk, alpha: Tensor) -> None:
+def _note_sentences(problem: Problem, chunk: Chunk, alpha: Tensor, support: Tensor) -> None:
     """Counts the sentences with weight, over all heads, into support [places + 1]; alpha [b, H, J, q]."""
     q = chunk.queries
     view = support[q.places : q.places + q.group.size * q.length].view(-1, q.length)
     counts = torch.gt(alpha, 0.0, out=torch.empty_like(alpha)).sum((1, 2))
     view[chunk.first : chunk.last, chunk.start : chunk.stop] = counts
-
-
-def _note_sentences(problem: Problem, chunk: Chunk, alpha: Tensor, support: Tensor) -> None:
-    add_support(support, chunk, alpha)
     if problem.recorder:
         problem.recorder.sentences(chunk, alpha)
 

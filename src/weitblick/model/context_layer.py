@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.model.context_attention import (
     RETRIEVAL_NOISE,
@@ -20,7 +21,6 @@ from weitblick.model.context_bank import ContextBank
 from weitblick.model.context_module import ContextModule
 from weitblick.model.context_record import AttentionRecord
 from weitblick.model.layers import Dropout
-from weitblick.model.layout import Layout
 
 KINDS: dict[str, type[ContextAttention]] = {
     "sentence": SentenceAttention,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from weitblick.model.layout import Layout
+from weitblick.batches.layout import Layout
 
 if TYPE_CHECKING:
     from weitblick.model.context_layer import ContextResult

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.model.context_bank import ABSENT, BankLayout, GatherCells, Group, TakeRows
-from weitblick.model.layout import Layout
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.model.context_bank import BankLayout, Group, Segment
 from weitblick.model.context_queries import Chunk, QueryPlan
-from weitblick.model.layout import Layout
 
 
 @dataclass(frozen=True)

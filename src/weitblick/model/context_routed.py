@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weitblick.model.context_bank import Group, Segment
-from weitblick.model.context_dense import Problem, add_support, full_precision
-from weitblick.model.sparsemax import normalise, rescaled_jacobian_product, slope
+from weitblick.model.context_dense import Problem, full_precision
+from weitblick.model.sparsemax import normalise, normalise_entries, rescaled_jacobian_product, slope
 
 SENTENCE_ELEMENTS = 1 << 21
 TILE_ELEMENTS = 1 << 19
@@ -163,18 +163,21 @@ def _find_routes(qs: Tensor, ks: Tensor, problem: Problem, support: Tensor) -> R
     sentences.append(queries[0])
     heads = problem.bank.heads
     for chunk in problem.plan.chunks(SENTENCE_ELEMENTS, "slots", heads, problem.chosen):
-        alpha = problem.sentence_weights(qs, ks, chunk)  # [b, H, J, q]
-        add_support(support, chunk, alpha)
+        hidden = problem.hidden(chunk)
+        scores = problem.sentence_scores(qs, ks, chunk, hidden)  # [b * H, J, q]
+        _, slots, length = scores.shape
+        found, chunk_weights = normalise_entries(scores, problem.sentence_kind)
         if problem.recorder:
-            problem.recorder.sentences(chunk, alpha)
-        flat = alpha.view(-1)
-        found = flat.nonzero().squeeze(-1)
-        row = found.div(alpha.shape[3], rounding_mode="floor")  # of b * H * J
-        query = found - row * alpha.shape[3] + chunk.start
-        head = row.div(alpha.shape[2], rounding_mode="floor") + chunk.first * heads  # of B * H
-        weights.append(flat[found])
+            alpha = torch.zeros_like(scores).view(-1).index_copy_(0, found, chunk_weights)
+            problem.recorder.sentences(chunk, alpha.view(chunk.size, heads, slots, length))
+        row = found.div(length, rounding_mode="floor")  # of b * H * J
+        query = found - row * length + chunk.start
+        head = row.div(slots, rounding_mode="floor") + chunk.first * heads  # of B * H
+        place = head.div(heads, rounding_mode="floor") * chunk.queries.length + query + chunk.queries.places
+        support.index_add_(0, place, torch.ones_like(chunk_weights))
+        weights.append(chunk_weights)
         queries.append(chunk.queries.cells + head * chunk.queries.length + query)
-        sentences.append(chunk.queries.group.cells + chunk.first * heads * alpha.shape[2] + row)
+        sentences.append(chunk.queries.group.cells + chunk.first * heads * slots + row)
     return Routes.of(torch.cat(weights), torch.cat(queries), torch.cat(sentences), problem)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from weitblick.model.layout import Layout
+from weitblick.batches.layout import Layout
 
 
 @dataclass(frozen=True)

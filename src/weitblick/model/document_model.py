@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.batches.batch import Batch, Packed
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
 from weitblick.model.context_module import Bank, ContextModule
-from weitblick.model.layout import Layout
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.model.context_layer import ContextResult
 from weitblick.model.context_module import ContextModule, initialise
 from weitblick.model.context_window import Readers, Recollection, Windows
 from weitblick.model.layers import Dropout, FeedForward
-from weitblick.model.layout import Layout
 from weitblick.model.window_record import window_record
 
 HIDDEN_SCORE = -1e30  # finite: a slot of a window without a sentence must not give NaN

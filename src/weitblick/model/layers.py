@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weitblick.model.layout import Grid, Layout
+from weitblick.batches.layout import Grid, Layout
 
 
 class Dropout(nn.Module):

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ModelSection
 from weitblick.model.layers import Dropout
-from weitblick.model.layout import Layout
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 Extras = Sequence[Callable[[Tensor], Tensor]] | None

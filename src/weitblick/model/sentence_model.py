@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ModelSection
-from weitblick.model.layout import Layout
 from weitblick.text.special import PAD
 
 

@@ -47,6 +47,35 @@ def normalise(scores: Tensor, kind: Kind, dim: int) -> Tensor:
     return _NORMALISE[kind](scores, dim)
 
 
+def normalise_entries(scores: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
+    """The entries with weight of contiguous scores [A, n, B] over n: places in the flat tensor, and their weights.
+
+    For sparsemax this reads the scores only to find those less than 1 below their row's maximum: nothing else can be
+    in the support, and the rest of the work is on these few. The scores may be overwritten.
+    """
+    if kind != "sparse" or not scores.numel():
+        weights = normalise(scores, kind, 1).view(-1)
+        found = weights.nonzero().squeeze(-1)
+        return found, weights[found]
+    top = scores.amax(1, keepdim=True).clamp_min_(torch.finfo(scores.dtype).min)
+    found = (scores > top - 1.0).view(-1).nonzero().squeeze(-1)
+    _, n, b = scores.shape
+    row = found.div(n * b, rounding_mode="floor").mul_(b).add_(found % b)  # of A * B
+    z = scores.view(-1)[found] - top.view(-1)[row]
+    tau = torch.full_like(top.view(-1), -1.0)
+    while True:
+        above = (z > tau[row]).to(z.dtype)
+        count = torch.zeros_like(tau).index_add_(0, row, above).clamp_min_(1.0)
+        raised = torch.zeros_like(tau).index_add_(0, row, above.mul_(z)).sub_(1.0).div_(count)
+        raised = torch.maximum(tau, raised)
+        if torch.equal(raised, tau):
+            break
+        tau = raised
+    weights = z - tau[row]
+    kept = weights > 0
+    return found[kept], weights[kept]
+
+
 def slope(weights: Tensor, kind: Kind) -> Tensor:
     """The s of the Jacobian above, for weights that `normalise` gave. May be `weights` itself."""
     if kind == "soft":

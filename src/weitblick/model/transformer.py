@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from weitblick.batches.layout import Grid, Layout
 from weitblick.config.recipe import ModelSection
 from weitblick.model.layers import Dropout, Embedding, FeedForward, SelfAttention, SourceAttention
-from weitblick.model.layout import Grid, Layout
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 Extra = Callable[[Tensor], Tensor]  # a sub-layer that a context-aware baseline puts behind self-attention

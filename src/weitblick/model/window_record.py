@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.model.context_record import AttentionRecord
 from weitblick.model.context_window import Readers, Windows
-from weitblick.model.layout import Layout
 
 
 class _Columns:

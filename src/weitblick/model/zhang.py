@@ -15,12 +15,12 @@ from typing import NoReturn, cast
 import torch
 from torch import Tensor, nn
 
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.model.context_layer import ContextResult, Gate
 from weitblick.model.context_module import ContextModule, initialise
 from weitblick.model.context_window import Readers, Recollection, Windows
 from weitblick.model.layers import Dropout, SourceAttention, sinusoids
-from weitblick.model.layout import Layout
 from weitblick.model.transformer import EncoderLayer
 
 

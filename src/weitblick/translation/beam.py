@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.errors import UserError
 from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.layout import Layout
 from weitblick.text.special import BOS, EOS, UNK
 from weitblick.translation.candidates import Candidates, best_words
 
@@ -186,7 +186,7 @@ class _Search:
         return sums, parents, tokens
 
     def _settled(self, live: Tensor, step: int) -> Tensor:
-        """[S] whether n hypotheses have finished that no live one [S, K] will overtake: however long and certain it goes
+        """[S] whether n hypotheses have finished that no live one [S, K] will overtake: however long it goes
         on, as long as fewer than K have finished; then, if it goes on as it did so far."""
         full = self.finished.scores[:, -1] > -torch.inf
         length = torch.where(full, step + 1, self.limits + 1)

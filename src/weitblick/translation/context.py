@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.batch import IdLists, Packed, pack_source, pack_target
+from weitblick.batches.layout import Layout
 from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.layout import Layout
 from weitblick.model.sentence_model import SentenceModel
 
 PART_TOKENS = 4096

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from weitblick.batches.layout import Layout
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
 from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.layout import Layout
 from weitblick.text.base import TextPipeline
 from weitblick.translation.beam import beam_search
 from weitblick.translation.context import Sources, read_sources, target_states

@@ -1,6 +1,6 @@
 """Packed sentences: tokens of many sentences laid end to end, without padding.
 
-Shapes, here and in all of `weitblick.model`: B documents, S sentences of a batch, T tokens of a batch, J sentences of a
+Shapes, here and in `weitblick.model`: B documents, S sentences of a batch, T tokens of a batch, J sentences of a
 document, W tokens of a sentence, H heads, d the model's dimension.
 
 Every packed sentence ends with one token that is not a word: `</s>` on the source side, the step that predicts `</s>`
