@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_models import BASELINES, OURS, SOURCES, TARGETS, VARIANTS, name, tiny_pipeline, tiny_translation_model
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.errors import UserError
+from weitblick.translation import context
+from weitblick.translation.translator import TranslationWarning, Translator, windows
+
+DECODER = {"kind": "hierarchical", "integration": "decoder"}
+ENCODER = {"kind": "hierarchical", "integration": "encoder"}
+SENTENCES = [
+    "The report was read.",
+    "Mr. Smith is wrong.",
+    "It costs more!",
+    "Where is the house?",
+    "It is near.",
+    "He met Mr. Smith.",
+]
+
+
+def translator(variant: dict[str, str], end: float = 2.5, **options) -> Translator:
+    options = {"end": end, **options}
+    return Translator(tiny_translation_model(variant, **options), tiny_pipeline())
+
+
+QUICK: dict[str, Any] = {"beam": 2, "length_penalty": 0.0}  # random models go on for long where length is rewarded
+H_ATTENTION = [variant for variant in OURS if variant["kind"] == "hierarchical"]
+ONLINE = [v for v in [*H_ATTENTION, *BASELINES] if v["direction"] == "online"]
+CHOSEN = [VARIANTS[0], *H_ATTENTION, *BASELINES, OURS[2], OURS[12]]
+
+
+def document(sentences: list[str], id: str = "1") -> Document:
+    return Document(id, tuple(Sentence(sentence) for sentence in sentences))
+
+
+def test_it_reads_like_the_readme() -> None:
+    ours = translator(ENCODER)
+    result = ours.translate(["Where is the house?", "It is near the bank."])
+    assert [type(target) for target in result.targets] == [str, str]
+    assert result.sources == ["Where is the house?", "It is near the bank."]
+    assert ours.translate("Where is the house?\nIt is near the bank.") == result
+    assert ours.translate(document(result.sources)) == result
+
+
+@pytest.mark.parametrize("variant", CHOSEN, ids=name)
+def test_a_document_alone_or_in_a_batch(variant: dict[str, str]) -> None:
+    """Same tokens, log-probabilities within 1e-4, whatever is translated together."""
+    ours = translator(variant)
+    documents = [document(SENTENCES[:3], "a"), document(SENTENCES[4:5], "b"), document(SENTENCES[::-1], "c")]
+    together = list(ours.translations(documents, **QUICK))
+    little = list(ours.translations(documents, batch_tokens=60, **QUICK))
+    for one, other, again in zip(documents, together, little, strict=True):
+        (alone,) = ours.translations([one], **QUICK)
+        assert alone.document == other.document == again.document
+        for mine, theirs in zip(alone.translations, other.translations, strict=True):
+            assert mine[0].log_probability == pytest.approx(theirs[0].log_probability, abs=1e-4)
+
+
+@pytest.mark.parametrize("variant", CHOSEN[1:], ids=name)
+def test_context_is_read_and_can_be_left_out(variant: dict[str, str]) -> None:
+    ours = translator(variant)
+    (with_context,) = ours.translations([document(SENTENCES)], **QUICK)
+    (without,) = ours.translations([document(SENTENCES)], context=False, **QUICK)
+    alone = [next(ours.translations([document([sentence])], context=False, **QUICK)) for sentence in SENTENCES]
+    assert without.document.targets == [one.document.targets[0] for one in alone]
+    differ = [
+        abs(a[0].log_probability - b[0].log_probability) > 1e-3
+        for a, b in zip(with_context.translations, without.translations, strict=True)
+    ]
+    assert any(differ)
+    if variant["direction"] == "online" and not differ[0]:
+        assert with_context.document.targets[0] == without.document.targets[0]
+
+
+@pytest.mark.parametrize("variant", ONLINE, ids=name)
+def test_online_models_never_see_the_future(variant: dict[str, str]) -> None:
+    ours = translator(variant)
+    futures = (["It costs 12 % more.", "Where is it?"], ["Mr. Smith read the report, and the committee met."])
+    (one,), (other,) = (ours.translations([document(SENTENCES[:3] + future)], **QUICK) for future in futures)
+    assert one.document.targets[:3] == other.document.targets[:3]
+    for a, b in zip(one.translations[:3], other.translations[:3], strict=True):
+        assert a[0].log_probability == pytest.approx(b[0].log_probability, abs=1e-4)
+
+
+def test_offline_models_do_see_it() -> None:
+    ours = translator(ENCODER)
+    futures = ("It costs 12 % more than before!", "Where is the old house? Near the bank.")
+    one, other = (next(ours.translations([document([*SENTENCES[:3], future])], **QUICK)) for future in futures)
+    assert one.translations[0] != other.translations[0]
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], ENCODER, DECODER], ids=name)
+def test_empty_sentences_stay_and_others_never_become_empty(variant: dict[str, str]) -> None:
+    ours = translator(variant, end=9.0)  # the model would rather say nothing at all
+    sentences = ["", "Where is it?", "  ", "!", "\u200b", "", "日本"]
+    result = ours.translate(sentences, **QUICK)
+    assert len(result.sentences) == len(sentences)
+    for sentence in result.sentences:
+        assert sentence.target is not None
+        assert bool(sentence.target.strip()) == bool(sentence.source.strip())
+    assert ours.translate([]).sentences == ()
+    assert ours.translate(["", " "]).targets == ["", ""]
+
+
+def test_empty_sentences_are_no_context() -> None:
+    ours = translator(ENCODER)
+    plain = ours.translate(SENTENCES[:3]).targets
+    spaced = ours.translate(["", SENTENCES[0], "", SENTENCES[1], SENTENCES[2], ""]).targets
+    assert [target for target in spaced if target] == plain
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], ENCODER, DECODER], ids=name)
+def test_an_over_long_sentence_is_translated_in_parts(variant: dict[str, str]) -> None:
+    ours = translator(variant)
+    long = " ".join(SOURCES[:2])
+    assert len(ours.pipeline.encode_source([long])[0]) > ours.pipeline.longest_sentence
+    with pytest.warns(TranslationWarning, match=r"sentence 2 of document 1 .* parts"):
+        (result,) = ours.translations([document([SENTENCES[0], long, SENTENCES[1]])], n_best=2, **QUICK)
+    assert len(result.document.sentences) == 3
+    parts = ours.pipeline.split_long(long)
+    assert len(parts) > 1
+    apart = next(ours.translations([document([SENTENCES[0], *parts, SENTENCES[1]])], **QUICK))
+    targets = [target or "" for target in apart.document.targets]
+    assert result.document.targets == [targets[0], " ".join(targets[1:-1]), targets[-1]]
+    assert result.translations[1][0].length == sum(t[0].length for t in apart.translations[1:-1])
+    assert 0 < result.translations[1][0].confidence < 1
+
+
+def test_long_documents_go_through_the_model_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither encoder nor search ever holds more than a bounded number of tokens; the result is the same."""
+    monkeypatch.setattr(context, "PART_TOKENS", 200)
+    for variant in (ENCODER, DECODER):
+        ours = translator(variant)
+        seen: list[int] = []
+        encode, start, decode = ours.model.sentence.encode, ours.model.sentence.start, ours.model.sentence.decode
+
+        def counted(function, place):  # type: ignore[no-untyped-def]
+            def call(*arguments):  # type: ignore[no-untyped-def]
+                seen.append(len(arguments[place]))  # noqa: B023
+                return function(*arguments)
+
+            return call
+
+        monkeypatch.setattr(ours.model.sentence, "encode", counted(encode, 0))
+        monkeypatch.setattr(ours.model.sentence, "decode", counted(decode, 0))
+        monkeypatch.setattr(ours.model.sentence, "start", counted(start, 0))
+        many = [SENTENCES[i % 6] for i in range(600)]
+        result = ours.translate(many, beam=1, length_penalty=0.0, batch_tokens=2000)
+        assert len(result.sentences) == 600
+        assert all(result.targets)
+        assert max(seen) <= 2000
+        assert sum(seen) > 5_000
+
+
+def test_drafts_replace_the_first_pass() -> None:
+    ours = translator(DECODER)
+    (first,) = ours.translations([document(SENTENCES)], passes=1, **QUICK)
+    found = first.document.targets
+    drafts = Document("1", tuple(Sentence(s, t, "draft") for s, t in zip(SENTENCES, found, strict=True)))
+    other = Document("1", tuple(replace(s, target=t) for s, t in zip(drafts.sentences, TARGETS * 2, strict=False)))
+    (from_drafts,) = ours.translations([drafts], **QUICK)
+    (from_others,) = ours.translations([other], **QUICK)
+    (plain,) = ours.translations([document(SENTENCES)], **QUICK)
+    assert from_others.translations != plain.translations
+    assert all(sentence.status == "draft" for sentence in from_drafts.document.sentences)
+    once = ours.translate(other, passes=1, **QUICK)
+    assert once.targets == [s.target for s in other.sentences]  # no pass left that could improve them
+
+
+def test_locked_sentences_never_change_and_are_context() -> None:
+    sentences = [Sentence(s) for s in SENTENCES]
+    sentences[1] = Sentence(SENTENCES[1], TARGETS[1], "locked", metadata={"by": "a human"})
+    other = [*sentences]
+    other[1] = replace(sentences[1], target=TARGETS[3])
+    for variant in (VARIANTS[0], ENCODER, DECODER, {**DECODER, "states": "frozen"}):
+        ours = translator(variant)
+        (one,) = ours.translations([Document("1", tuple(sentences))], **QUICK)
+        (two,) = ours.translations([Document("1", tuple(other))], **QUICK)
+        assert one.document.sentences[1] == sentences[1]
+        assert one.translations[1] == ()
+        assert two.document.sentences[1] == other[1]
+        same = one.translations[0] == two.translations[0]
+        assert same == (variant.get("integration") != "decoder")
+
+
+def test_a_reference_is_not_looked_at() -> None:
+    ours = translator(DECODER)
+    referenced = Document("1", tuple(Sentence(s, "Unsinn.") for s in SENTENCES))
+    assert ours.translate(referenced, **QUICK).targets == ours.translate(SENTENCES, **QUICK).targets
+
+
+def test_with_frozen_states_the_first_pass_is_the_first_stage() -> None:
+    ours = translator({**DECODER, "states": "frozen"})
+    sentence_level = translator({"kind": "none"})
+    assert ours.model.frozen is not None
+    sentence_level.model.sentence.load_state_dict(ours.model.frozen.state_dict())
+    assert ours.translate(SENTENCES, passes=1, **QUICK).targets == sentence_level.translate(SENTENCES, **QUICK).targets
+    assert ours.translate(SENTENCES, context=False).targets != sentence_level.translate(SENTENCES, **QUICK).targets
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], *ONLINE], ids=name)
+def test_a_stream_equals_the_document(variant: dict[str, str]) -> None:
+    """Exactly with source context. With target context previous sentences are final, not of the first pass: then the
+    stream equals a document whose previous sentences are locked."""
+    ours = translator(variant)
+    stream = ours.stream(**QUICK)
+    for _ in range(2):
+        streamed = [stream.translations(sentence) for sentence in ["", *SENTENCES]]
+        assert streamed[0] == ()
+        if ours.model.reads_target:
+            past = [Sentence(s, t[0].text, "locked") for s, t in zip(SENTENCES, streamed[1:], strict=True)]
+            # Ids of a model's own translation need not be those that its text has: compare where they are.
+            own = [ours.pipeline.encode_target([s.target or ""])[0] for s in past]
+            assert all(own)
+            (expected,) = ours.translations([document(SENTENCES[:1])], **QUICK)
+            assert streamed[1][0].text == expected.translations[0][0].text
+        else:
+            (expected,) = ours.translations([document(SENTENCES)], **QUICK)
+            for mine, theirs in zip(streamed[1:], expected.translations, strict=True):
+                assert mine[0].text == theirs[0].text
+                assert mine[0].log_probability == pytest.approx(theirs[0].log_probability, abs=1e-4)
+        stream.end_document()
+
+
+def test_a_stream_remembers_only_this_document() -> None:
+    ours = translator({**DECODER, "direction": "online"})
+    stream = ours.stream(beam=1)
+    first = [stream.translate(sentence) for sentence in SENTENCES]
+    (later,) = stream.translations(SENTENCES[0])[:1]
+    stream.end_document()
+    assert [stream.translate(sentence) for sentence in SENTENCES] == first
+    fresh = ours.stream(beam=1).translations(SENTENCES[0])[0]
+    assert later.log_probability != pytest.approx(fresh.log_probability, abs=1e-4)
+
+
+def test_offline_models_do_not_stream() -> None:
+    with pytest.raises(UserError, match="offline"):
+        translator(ENCODER).stream()
+    assert translator(ENCODER).stream(context=False).translate("Where is it?")
+
+
+def test_eight_bit_translations_are_close() -> None:
+    from weitblick.translation.quantization import quantize_linears
+
+    ours = translator(ENCODER)
+    quantized = Translator(quantize_linears(ours.model), ours.pipeline)
+    (exact,), (close,) = (t.translations([document(SENTENCES)], **QUICK) for t in (ours, quantized))
+    assert any(isinstance(m, torch.ao.nn.quantized.dynamic.Linear) for m in quantized.model.modules())
+    assert quantized.model.sentence.target_table.weight.dtype == torch.float32
+    assert exact.translations[0][0].confidence == pytest.approx(close.translations[0][0].confidence, abs=0.1)
+
+
+def test_windows_hold_whole_documents_and_never_wait_for_more_than_they_need() -> None:
+    documents = [document(["a b c"] * 4, str(n)) for n in range(5)]
+    assert [[d.id for d in window] for window in windows(documents, 24)] == [["0", "1"], ["2", "3"], ["4"]]
+    read = []
+
+    def reading():  # type: ignore[no-untyped-def]
+        for one in documents:
+            read.append(one.id)
+            yield one
+
+    next(windows(reading(), 1))
+    assert read == ["0"]
+
+
+@pytest.mark.parametrize("wishes", [{"beam": 0}, {"n_best": 9}, {"passes": 0}, {"batch_tokens": 0}])
+def test_impossible_wishes_are_refused(wishes: dict[str, int]) -> None:
+    with pytest.raises(UserError):
+        translator(VARIANTS[0]).translate("Where is it?", **wishes)  # type: ignore[arg-type]
+
+
+def test_without_a_model_the_error_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("weitblick.translation.translator.DEFAULT_MODEL", tmp_path / "none")
+    with pytest.raises(UserError, match="name a model folder"):
+        Translator.load()
+    (tmp_path / "run" / "best").mkdir(parents=True)
+    (tmp_path / "run" / "best" / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"run/best"):
+        Translator.load(tmp_path / "run")

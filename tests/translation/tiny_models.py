@@ -1,0 +1,78 @@
+"""Small random models that end their sentences, in every context variant, and a pipeline to go with them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+
+from weitblick.config.recipe import ContextSection, ModelSection, TextSection
+from weitblick.model.build import build
+from weitblick.model.document_model import DocumentModel
+from weitblick.text import TextPipeline, learn_pipeline
+from weitblick.text.special import EOS
+
+SECTION = ModelSection(dimension=16, heads=2, feed_forward=24, encoder_layers=2, decoder_layers=2)
+SOURCES = [
+    "The committee met on Monday, and the report was read.",
+    "Mr. Smith did not agree: he said that the figures are wrong.",
+    "It costs 12 % more than before!",
+    "Where is the house? It is near the old bank.",
+]
+TARGETS = [
+    "Der Ausschuss trat am Montag zusammen, und der Bericht wurde verlesen.",
+    "Herr Smith war nicht einverstanden: er sagte, dass die Zahlen falsch sind.",
+    "Es kostet 12 % mehr als vorher!",
+    "Wo ist das Haus? Es ist in der Nähe der alten Bank.",
+]
+
+OURS = [
+    {"kind": kind, "integration": integration, "direction": direction, "states": states}
+    for kind in ("sentence", "word", "hierarchical")
+    for integration in ("encoder", "decoder")
+    for direction in ("offline", "online")
+    for states in ("live", "frozen")
+]
+BASELINES = [
+    {"kind": kind, "integration": integration, "direction": "online"}
+    for kind in ("zhang", "han")
+    for integration in ("encoder", "decoder")
+]
+VARIANTS: list[dict[str, str]] = [{"kind": "none"}, *OURS, *BASELINES]
+
+
+def name(variant: dict[str, str]) -> str:
+    return "-".join(variant.values())
+
+
+def tiny_model(
+    variant: dict[str, str], source_size: int = 30, target_size: int = 30, end: float = 1.0, seed: int = 5, **model
+) -> DocumentModel:
+    """`end` raises the score of EOS, so that sentences end well before their limit."""
+    torch.manual_seed(seed)
+    section = SECTION.model_copy(update=model)
+    built = build(section, ContextSection(**variant), source_size, target_size).eval()  # type: ignore[arg-type]
+    with torch.no_grad():
+        for sentence_model in filter(None, (built.sentence, built.frozen)):
+            sentence_model.output_bias.normal_(0, 0.5)
+            sentence_model.output_bias[EOS] = end
+            # States that depend clearly on words, where fresh weights give states that are nearly alike.
+            sentence_model.source_table.weight.mul_(2)
+            sentence_model.target_table.weight.mul_(1.5)
+    return built
+
+
+@lru_cache(maxsize=1)
+def tiny_pipeline() -> TextPipeline:
+    section = TextSection(kind="sentencepiece", merges=120, longest_sentence=40)
+    return learn_pipeline((SOURCES * 3, TARGETS * 3), section, workers=1)
+
+
+def tiny_translation_model(variant: dict[str, str], **options) -> DocumentModel:
+    pipeline = tiny_pipeline()
+    return tiny_model(variant, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary), **options)
+
+
+def random_ids(lengths: list[int], size: int = 30, seed: int = 0) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(3, size, (length,), generator=generator).tolist() for length in lengths]
