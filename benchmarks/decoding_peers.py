@@ -19,7 +19,7 @@ from typing import Any
 from tools.environments import WORK_FOLDER, Worker, environment, our_python
 from tools.sizes import SIZES
 from tools.text import lengths, words
-from tools.turns import circumstances, ratio, report, take_turns
+from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
 
 CONTESTANTS = {
     "weitblick float32": ("ours_decoding.py", "float32"),
@@ -61,7 +61,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             wanted = options.sentences * options.words
             if answer["tokens"] != wanted:
                 raise SystemExit(f"{worker.name} produced {answer['tokens']} words, not {wanted}: no fair comparison")
-            return float(answer["tokens"] / answer["seconds"])
+            return float(answer["tokens"] / answer[options.clock])
 
         for beam in options.beams:
             turns = {name: lambda worker=worker, beam=beam: speed(worker, beam) for name, worker in workers.items()}
@@ -84,12 +84,13 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5], help="1 is greedy")
     parser.add_argument("--sentences", type=int, default=32)
     parser.add_argument("--words", type=int, default=30, help="produced of each sentence, its end included")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
     parser.add_argument("--json", metavar="FILE", help="write the results here too")

@@ -18,7 +18,7 @@ from typing import Any
 from tools.environments import WORK_FOLDER, Worker, environment, our_python
 from tools.sizes import SIZES
 from tools.text import sentence_batches
-from tools.turns import circumstances, ratio, report, take_turns
+from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
 
 SCRIPTS = {"weitblick": "ours_training.py", "joeynmt": "joeynmt_training.py", "marian": "marian_training.py"}
 
@@ -48,7 +48,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
         def speed(worker: Worker) -> float:
             answer = worker.ask({})
-            return float(answer["tokens"] / answer["seconds"])
+            return float(answer["tokens"] / answer[options.clock])
 
         turns = {name: lambda worker=worker: speed(worker) for name, worker in workers.items()}
         figures = take_turns(turns, options.rounds, label=size)
@@ -68,11 +68,12 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--peers", nargs="*", choices=["joeynmt", "marian"], default=["joeynmt", "marian"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--batches", type=int, default=4, help="batches of a round")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
     parser.add_argument("--json", metavar="FILE", help="write the results here too")

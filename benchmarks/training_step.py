@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from tools.sizes import SIZES, Size
 from tools.text import lengths, words
-from tools.turns import circumstances, ratio, report, take_turns
+from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
 from torch import Tensor
 
 from weitblick.batches.batch import Batch, pack_pairs
@@ -70,6 +70,7 @@ def measure(size: str, sentences: int, options: argparse.Namespace) -> list[dict
     shape = SIZES[size]
     texts = documents(shape, sentences, options.seed)
     plain = Contestant(shape, ContextSection(), texts)
+    clock = time.perf_counter if options.clock == "wall" else time.process_time
     rows: list[dict[str, Any]] = []
     for integration in options.integrations:
         variants = [
@@ -85,7 +86,7 @@ def measure(size: str, sentences: int, options: argparse.Namespace) -> list[dict
         ceiling.remove_attention()
         runs["ceiling"] = ceiling
         figures = take_turns(
-            {name: run.step for name, run in runs.items()},
+            {name: lambda run=run: run.step(clock) for name, run in runs.items()},
             options.rounds,
             label=f"{size}, {sentences} sentences, {integration}:",
         )
@@ -148,10 +149,10 @@ class Contestant:
         attention._attend = without_attention.__get__(attention)  # type: ignore[method-assign]
         self.support = None
 
-    def step(self) -> float:
+    def step(self, clock: Callable[[], float]) -> float:
         """Target tokens per second of one step, from ids to updated weights."""
         model = self.model.train()
-        started = time.perf_counter()
+        started = clock()
         self.update += 1
         self.optimiser.prepare(self.update)
         batch = Batch(pack_pairs(*self.texts))
@@ -161,7 +162,7 @@ class Contestant:
         (loss / len(labels)).backward()
         self.optimiser.step(1.0)
         self.optimiser.zero()
-        return len(labels) / (time.perf_counter() - started)
+        return len(labels) / (clock() - started)
 
 
 def narrow_support(model: DocumentModel, batch: Batch, wanted: float | None) -> float:
@@ -218,6 +219,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--supports", nargs="+", choices=["random", "narrow"], default=["random", "narrow"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", metavar="FILE", help="write the results here too")
     return parser.parse_args()

@@ -34,8 +34,12 @@ def serve(make: Callable[[dict[str, Any]], tuple[Callable[..., int], dict[str, A
         if run is None:
             run, answer = make(question)
         else:
-            started = time.perf_counter()
+            started, worked = time.perf_counter(), time.process_time()
             tokens = run(**question)
-            answer = {"seconds": time.perf_counter() - started, "tokens": tokens}
+            answer = {
+                "wall": time.perf_counter() - started,
+                "cpu": time.process_time() - worked,
+                "tokens": tokens,
+            }
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -1,4 +1,4 @@
-"""The two sizes that every benchmark measures, as plain numbers that peers can read too."""
+"""The sizes that every benchmark measures, as plain numbers that peers can read too; `tiny` is to try a script out."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Size:
 
 
 SIZES = {
+    "tiny": Size(dimension=64, feed_forward=128, layers=2, heads=4, vocabulary=500, batch_tokens=300),
     "small": Size(dimension=256, feed_forward=1024, layers=3, heads=4, vocabulary=8000, batch_tokens=1300),
     "paper": Size(dimension=512, feed_forward=2048, layers=4, heads=8, vocabulary=30000, batch_tokens=1000),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -15,6 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 console = Console(stderr=True)
+
+CLOCKS = ("wall", "cpu")
+CLOCK_HELP = "cpu: processor time, for a machine that others use too; with 1 thread, for threads wait busily"
 
 
 def take_turns(
@@ -81,9 +83,3 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def parse_json_line(line: str) -> dict[str, Any]:
-    value = json.loads(line)
-    assert isinstance(value, dict)
-    return value
