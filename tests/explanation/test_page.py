@@ -204,7 +204,7 @@ def test_light_and_dark_follow_the_system_and_the_button(open_report: Opener) ->
     page.emulate_media(color_scheme="light")
     light = page.evaluate(background)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{background} !== '{light}'")
+    page.wait_for_function("light => getComputedStyle(document.body).backgroundColor !== light", arg=light)
     page.click("#theme-button")
     assert page.evaluate(background) == light
 

@@ -57,8 +57,12 @@ def test_tokens_are_those_of_sacremoses(text: str, language: str) -> None:
     assert _tokens[language].tokenize(text) == sacremoses_tokens(language, text)
 
 
+# sacremoses splits factors at a bare `|`, which its own tokeniser would have escaped; ours are never escaped.
+unfactored = spaced.map(lambda text: text.replace("|", "a"))
+
+
 @settings(max_examples=100, deadline=None)
-@given(training=st.lists(spaced, min_size=1, max_size=8), text=spaced)
+@given(training=st.lists(unfactored, min_size=1, max_size=8), text=unfactored)
 def test_truecasing_is_that_of_sacremoses(training: list[str], text: str) -> None:
     sentences = [_tokens["en"].tokenize(sentence) for sentence in training]
     theirs = MosesTruecaser()

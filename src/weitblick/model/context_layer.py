@@ -70,6 +70,8 @@ class ContextLayer(ContextModule):
         if context.retrieval_start:
             self._start_feed_forward_as_identity()
         self.gate = Gate(d, context.gate_start)
+        if context.retrieval_start:
+            self.gate.start_even()
 
     @torch.no_grad()
     def _start_feed_forward_as_identity(self) -> None:
@@ -130,6 +132,11 @@ class Gate(nn.Module):
         for linear in (self.of_states, self.of_context):
             nn.init.xavier_uniform_(linear.weight)
         self.bias = nn.Parameter(torch.full((dimension,), float(start))) if start else None
+
+    def start_even(self) -> None:
+        """The same share everywhere at first: what was retrieved is neither amplified nor lost by chance."""
+        for linear in (self.of_states, self.of_context):
+            nn.init.zeros_(linear.weight)
 
     def forward(self, states: Tensor, context: Tensor, floor: float = 0.0) -> Tensor:
         """[T, d], [T, d] -> [T, d]"""
