@@ -82,7 +82,7 @@ def test_context_is_read_and_can_be_left_out(variant: dict[str, str]) -> None:
 @pytest.mark.parametrize("variant", ONLINE, ids=name)
 def test_online_models_never_see_the_future(variant: dict[str, str]) -> None:
     ours = translator(variant)
-    futures = (["It costs 12 % more.", "Where is it?"], ["Mr. Smith read the report, and the committee met."])
+    futures = (["It costs 12 % more.", "Where is it?"], ["He read the report."])
     (one,), (other,) = (ours.translations([document(SENTENCES[:3] + future)], **QUICK) for future in futures)
     assert one.document.targets[:3] == other.document.targets[:3]
     for a, b in zip(one.translations[:3], other.translations[:3], strict=True):
@@ -135,7 +135,7 @@ def test_an_over_long_sentence_is_translated_in_parts(variant: dict[str, str]) -
 
 def test_long_documents_go_through_the_model_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither encoder nor search ever holds more than a bounded number of tokens; the result is the same."""
-    monkeypatch.setattr(context, "PART_TOKENS", 200)
+    monkeypatch.setattr(context, "PART_TOKENS", 100)
     for variant in (ENCODER, DECODER):
         ours = translator(variant)
         seen: list[int] = []
@@ -151,12 +151,12 @@ def test_long_documents_go_through_the_model_in_parts(monkeypatch: pytest.Monkey
         monkeypatch.setattr(ours.model.sentence, "encode", counted(encode, 0))
         monkeypatch.setattr(ours.model.sentence, "decode", counted(decode, 0))
         monkeypatch.setattr(ours.model.sentence, "start", counted(start, 0))
-        many = [SENTENCES[i % 6] for i in range(600)]
-        result = ours.translate(many, beam=1, length_penalty=0.0, batch_tokens=2000)
-        assert len(result.sentences) == 600
+        many = [SENTENCES[i % 6] for i in range(240)]
+        result = ours.translate(many, beam=1, length_penalty=0.0, batch_tokens=1000)
+        assert len(result.sentences) == 240
         assert all(result.targets)
-        assert max(seen) <= 2000
-        assert sum(seen) > 5_000
+        assert max(seen) <= 1000
+        assert sum(seen) > 2_000
 
 
 def test_drafts_replace_the_first_pass() -> None:

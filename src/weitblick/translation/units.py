@@ -126,6 +126,8 @@ def _with_target(sentence: Sentence, translations: Sequence[Translation]) -> Sen
         return sentence
     if translations:
         return replace(sentence, target=translations[0].text)
+    if sentence.source.strip() and sentence.status == "draft" and (sentence.target or "").strip():
+        return sentence  # a single pass, which the draft replaces
     # No words: blank, or nothing that a vocabulary could hold, which is copied.
     return replace(sentence, target=sentence.source if sentence.source.strip() else "")
 

@@ -1,0 +1,151 @@
+"""Decoding speed with context as a share of the speed without, on the same documents.
+
+    python benchmarks/decoding.py [--sizes small] [--beams 1 4] [--rounds 5] [--json FILE]
+
+Everything that translating costs is counted: encoding, context banks, search. One base serves for both: the
+sentence-level model is what H-Attention in the encoder adds to, and the first pass of H-Attention in the decoder. Its
+second pass has the encoder states of the first, and has to compute those of the translations. Random weights;
+every sentence gets the same number of words in all contestants. Supports: `random`, as initialised (wide), or `narrow`,
+sentence queries scaled until a word attends to 3 sentences on average, as in a trained model. Contestants take turns;
+shares are medians of quotients of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+from tools.sizes import SIZES, Size
+from tools.text import lengths, words
+from tools.turns import circumstances, ratio, report, take_turns
+
+from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.memory import tune_allocator
+from weitblick.model.build import build
+from weitblick.model.document_model import DocumentModel
+from weitblick.text.special import EOS
+from weitblick.translation.beam import SearchOptions, beam_search
+from weitblick.translation.context import Sources, read_sources, source_bank, target_bank
+from weitblick.translation.window import batches_by_length
+
+BASE = "sentence level"
+NARROW = 3.0
+BATCH_TOKENS = 4096
+
+
+def main() -> None:
+    options = parse_options()
+    torch.set_num_threads(options.threads)
+    tune_allocator()
+    started = circumstances()
+    rows = [row for size in options.sizes for beam in options.beams for row in measure(size, beam, options)]
+    report("Decoding with context as a share of decoding without", rows, started, options.json)
+
+
+def measure(size: str, beam: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    shape = SIZES[size]
+    runs: dict[str, Callable[[], float]] = {BASE: Contestant(shape, {"kind": "none"}, "random", beam, options)}
+    for integration in ("encoder", "decoder"):
+        for support in options.supports:
+            section = {"kind": "hierarchical", "integration": integration}
+            name = f"{integration}{', second pass' * (integration == 'decoder')}, {support}"
+            runs[name] = Contestant(shape, section, support, beam, options)
+    figures = take_turns(runs, options.rounds, label=f"{size}, beam {beam}:")
+    return [
+        {
+            "size": size,
+            "beam": beam,
+            "model": name,
+            "words_per_second": median(figures[name]),
+            "share": ratio(figures, name, BASE),
+        }
+        for name in runs
+    ]
+
+
+class Contestant:
+    """A model and documents; a call translates all of them and gives words per second."""
+
+    def __init__(
+        self, shape: Size, section: dict[str, str], support: str, beam: int, options: argparse.Namespace
+    ) -> None:
+        count = options.documents * options.sentences
+        source, target = lengths(count, options.seed)
+        documents = [i // options.sentences for i in range(count)]
+        positions = [i % options.sentences for i in range(count)]
+        self.sources = Sources(words(source, shape.vocabulary, options.seed), documents, positions)
+        self.drafts = words(target, shape.vocabulary, options.seed + 1)
+        self.model = random_model(shape, section, options.seed)
+        self.search = SearchOptions(beam, length_factor=1.0, length_slack=0)
+        if support == "narrow":
+            self._narrow()
+
+    @torch.no_grad()
+    def __call__(self) -> float:
+        kept = self.sources.encode(self.model.sentence) if self.model.reads_target else None
+        start = time.perf_counter()
+        produced = 0
+        memory = self.sources.encode(self.model.sentence) if kept is None else kept
+        bank = self._bank(memory)
+        for batch in batches_by_length(self.sources, range(len(self.sources)), BATCH_TOKENS // self.search.beam):
+            states = read_sources(self.model, self.sources, batch, memory, bank)
+            found = beam_search(self.model, states, self.sources.pack(batch).layout, bank, self.search)
+            produced += sum(len(hypotheses[0].ids) for hypotheses in found)
+        return produced / (time.perf_counter() - start)
+
+    def _bank(self, memory: torch.Tensor) -> Any:
+        if self.model.context is None:
+            return None
+        if self.model.reads_target:
+            return target_bank(self.model, self.sources, memory, self.drafts)
+        return source_bank(self.model, self.sources, memory)
+
+    @torch.no_grad()
+    def _narrow(self) -> None:
+        """Scales the sentence queries until supports are as small as those of a trained model."""
+        attention: Any = self.model.context.attention  # type: ignore[union-attr]
+        memory = self.sources.encode(self.model.sentence)
+        bank = self._bank(memory)
+        queries, layout = memory[: int(self.sources.lengths[0])], self.sources.pack([0]).layout
+        for _ in range(24):
+            if float(attention(queries, layout, bank).support.mean()) <= NARROW:
+                return
+            attention.sentence_query.weight.mul_(1.5)
+
+
+def random_model(shape: Size, section: dict[str, str], seed: int) -> DocumentModel:
+    """A model that never ends a sentence by itself: the limit, the length of the source, does."""
+    torch.manual_seed(seed)
+    model = ModelSection(
+        dimension=shape.dimension,
+        feed_forward=shape.feed_forward,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.layers,
+        heads=shape.heads,
+    )
+    built = build(model, ContextSection(**section), shape.vocabulary, shape.vocabulary).eval()  # type: ignore[arg-type]
+    with torch.no_grad():
+        built.sentence.output_bias[EOS] = -1e4
+    return built
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--beams", nargs="+", type=int, default=[1, 4], help="1 is greedy")
+    parser.add_argument("--supports", nargs="+", choices=["random", "narrow"], default=["random", "narrow"])
+    parser.add_argument("--documents", type=int, default=4)
+    parser.add_argument("--sentences", type=int, default=40, help="of a document")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", metavar="FILE", help="write the results here too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
