@@ -323,3 +323,15 @@ def test_autocast_computes_weights_in_float32() -> None:
     )
     full = module(x, layout(), module.prepare(x, x, layout()))
     torch.testing.assert_close(read.output.float(), full.output, atol=0.1, rtol=0.1)
+
+
+def test_soft_attention_over_sentences_is_never_routed() -> None:
+    x, places = states(layout().tokens), layout()
+    read = [
+        attention(("hierarchical", path, "soft", "soft"))(
+            x, places, attention(("hierarchical", path, "soft", "soft")).prepare(x, x, places)
+        )
+        for path in ("dense", "routed")
+    ]
+    assert torch.equal(read[0].output, read[1].output)
+    assert read[1].output.isfinite().all()

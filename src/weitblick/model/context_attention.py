@@ -34,11 +34,13 @@ from weitblick.model.sparsemax import Kind
 Direction = Literal["offline", "online"]
 Path = Literal["auto", "dense", "routed"]
 
-# Where routing pays (benchmarks/context_attention.py): from so many sentences and below that share of them in support.
+# Where routing pays (benchmarks/context_attention.py): below that share of sentences in support, from so many
+# sentences and so many pairs of a query and a sentence; sorting few of them costs more than it saves.
 # Online the choice must not depend on weights, or future sentences could change it: there length alone decides.
-ROUTED_SENTENCES = 40
-ROUTED_SUPPORT = 0.15
-ROUTED_ONLINE_SENTENCES = 1000
+ROUTED_SUPPORT = 0.3
+ROUTED_SENTENCES = 20
+ROUTED_PAIRS = 2000
+ROUTED_ONLINE_SENTENCES = 400
 SAMPLED_QUERIES = 32
 
 # "Like attends to like" at once: a normalised state scores strength * sqrt(d_k) with itself, about 0 with others.
@@ -213,25 +215,27 @@ class HierarchicalAttention(ContextAttention):
         routed = self._routed(problem, qs.detach(), bank.sentence_keys.detach())  # type: ignore[union-attr]
         if not routed.any():
             return HierarchicalDense.apply(*tensors, problem)
-        if routed[bank.layout.count_of > 0].all():
+        if all(routed[queries.group.documents].all() for queries in problem.plan.groups):
             return HierarchicalRouted.apply(*tensors, problem)
         dense, dense_support = HierarchicalDense.apply(*tensors, problem.choosing(~routed))
         sparse, sparse_support = HierarchicalRouted.apply(*tensors, problem.choosing(routed))
         return dense + sparse, dense_support + sparse_support
 
     def _routed(self, problem: Problem, qs: Tensor, ks: Tensor) -> np.ndarray:
-        """[bank documents + 1] which documents to route: by their own length, and offline by their own support."""
-        counts = problem.bank.count_of
-        if self.path != "auto" or self.sentence_attention == "soft":
-            return np.full(len(counts), self.path == "routed") & (counts > 0)
-        if self.online:
-            return counts >= ROUTED_ONLINE_SENTENCES
-        routed = counts >= ROUTED_SENTENCES
+        """[bank documents + 1] which documents to route: by their own shape, and offline by their own support."""
+        routed = np.zeros(len(problem.bank.count_of), dtype=bool)
+        if self.path == "dense" or self.sentence_attention == "soft":
+            return routed
         for queries in problem.plan.groups:
-            documents = queries.group.documents
-            if routed[documents].any():
-                support = _sampled_support(problem, queries, qs, ks)
-                routed[documents] &= support <= ROUTED_SUPPORT * counts[documents]
+            documents, sentences = queries.group.documents, queries.group.counts
+            if self.path == "routed":
+                routed[documents] = True
+                continue
+            long = sentences >= (ROUTED_ONLINE_SENTENCES if self.online else ROUTED_SENTENCES)
+            worth = long & (queries.counts * sentences >= ROUTED_PAIRS)
+            if worth.any() and not self.online:
+                worth &= _sampled_support(problem, queries, qs, ks) <= ROUTED_SUPPORT * sentences
+            routed[documents] = worth
         return routed
 
 

@@ -104,14 +104,14 @@ class HierarchicalRouted(torch.autograd.Function):
         ctx.kept = []
         for group, segment, tiles in routes.tiles_of(problem, qw.shape[-1]):
             blocks = _tile_blocks(routes, segment, tiles)
-            q, k = _gather_slots(qw, routes, tiles), _row_blocks(kw, problem, group, segment)[blocks]
-            bias = segment.bias.to(kw.dtype).view(-1, segment.width, 1)[blocks]
+            q, k = _gather_slots(qw, routes, tiles), _row_blocks(kw, problem, group, segment).index_select(0, blocks)
+            bias = segment.bias.to(kw.dtype).view(-1, segment.width, 1).index_select(0, blocks)
             scores = torch.baddbmm(bias, k, q.transpose(1, 2), alpha=problem.scale)  # [tiles, W, C]
             weights = normalise(scores, problem.word_kind, 1)
             if problem.recorder:
                 _record_tiles(problem, routes, group, segment, tiles, weights)
             weights.mul_(_slots(routes.slot_weights, routes, tiles).unsqueeze(1))
-            values = _row_blocks(vw, problem, group, segment)[blocks]
+            values = _row_blocks(vw, problem, group, segment).index_select(0, blocks)
             torch.bmm(weights.transpose(1, 2), values, out=_slots(read, routes, tiles))
             if problem.differentiable:
                 ctx.kept.append(weights)
@@ -135,12 +135,12 @@ class HierarchicalRouted(torch.autograd.Function):
             blocks = _tile_blocks(routes, segment, tiles)
             d_out, q = _gather_slots(d_output, routes, tiles), _gather_slots(qw, routes, tiles)
             share = _slots(routes.slot_weights, routes, tiles).unsqueeze(1)  # [tiles, 1, C]
-            values = _row_blocks(vw, problem, group, segment)[blocks]
+            values = _row_blocks(vw, problem, group, segment).index_select(0, blocks)
             d_weights = torch.bmm(values, d_out.transpose(1, 2))
             d_scores, d_share = rescaled_jacobian_product(weights, share, d_weights, problem.word_kind, 1)
             d_scores.mul_(problem.scale)
             _slots(d_slot_weights, routes, tiles).copy_(d_share.squeeze(1))
-            keys = _row_blocks(kw, problem, group, segment)[blocks]
+            keys = _row_blocks(kw, problem, group, segment).index_select(0, blocks)
             torch.bmm(d_scores.transpose(1, 2), keys, out=_slots(d_slot_queries, routes, tiles))
             _row_blocks(d_kw, problem, group, segment).index_add_(0, blocks, torch.bmm(d_scores, q))
             _row_blocks(d_vw, problem, group, segment).index_add_(0, blocks, torch.bmm(weights, d_out))

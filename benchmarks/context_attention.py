@@ -1,0 +1,194 @@
+"""The context layer alone: dense and routed H-Attention beside the same layer without attention, and long documents.
+
+    python benchmarks/context_attention.py training [--sizes small paper] [--sentences 10 40 120] [--json FILE]
+    python benchmarks/context_attention.py inference [--sizes small] [--sentences 40 500 2000 5000] [--json FILE]
+
+Training is the layer's forward and backward pass, inference one forward pass over a whole document, prepared bank
+included. Supports: `random` weights (wide, as at the start of stage 2) and `narrow`, the sentence queries scaled until
+a query attends to about 3 sentences. Contestants take turns. Times are processor time on one thread by default, which
+other work on the machine disturbs least; `--clock wall --threads 2` for wall time. Peak memory is the growth of the
+process while the layer runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from tools.sizes import SIZES
+from tools.text import lengths
+from tools.turns import circumstances, ratio, report, take_turns
+from torch import Tensor
+
+from weitblick.batches.layout import Layout
+from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.memory import tune_allocator
+from weitblick.model.context_layer import ContextLayer
+
+NARROW = 3.0
+ENOUGH_SENTENCES = 40
+CEILING = "no attention"
+
+
+def main() -> None:
+    options = parse_options()
+    torch.set_num_threads(options.threads)
+    tune_allocator()
+    started = circumstances()
+    measure = {"training": training, "inference": inference}[options.what]
+    rows = [row for size in options.sizes for count in options.sentences for row in measure(size, count, options)]
+    report(f"Context layer, {options.what}", rows, started, options.json)
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["training", "inference"])
+    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=["small"])
+    parser.add_argument("--sentences", nargs="+", type=int)
+    parser.add_argument("--words", nargs="+", choices=["soft", "sparse"], default=["soft", "sparse"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clock", choices=["processor", "wall"], default="processor")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    options.sentences = options.sentences or ([10, 40, 120] if options.what == "training" else [40, 500, 2000, 5000])
+    return options
+
+
+def documents(sentences: int, dimension: int) -> tuple[Layout, Tensor]:
+    """Documents of so many sentences, several if they are short, and states of unit variance."""
+    count = max(1, ENOUGH_SENTENCES // sentences)
+    words, _ = lengths(count * sentences, seed=1)
+    layout = Layout.of(
+        (words + 1).tolist(),
+        [d for d in range(count) for _ in range(sentences)],
+        [s for _ in range(count) for s in range(sentences)],
+    )
+    return layout, torch.randn(layout.tokens, dimension, generator=torch.Generator().manual_seed(1))
+
+
+def layer_of(size: str, words: str, path: str, scale: float = 1.0) -> ContextLayer:
+    shape = SIZES[size]
+    model = ModelSection(dimension=shape.dimension, feed_forward=shape.feed_forward, heads=shape.heads)
+    torch.manual_seed(1)
+    layer = ContextLayer(ContextSection(kind="hierarchical", word_attention=words, path=path), model)
+    with torch.no_grad():
+        layer.attention.sentence_query.weight.mul_(scale)
+    return layer
+
+
+@torch.no_grad()
+def narrow_scale(size: str, layout: Layout, states: Tensor) -> float:
+    """How much stronger sentence queries must be for about `NARROW` sentences in support, by bisection on a sample."""
+    low, high = 0.0, 8.0  # of the logarithm
+    sample = Layout.of([64], [0], [int(layout.positions.max()) + 1])
+    for _ in range(7):
+        middle = (low + high) / 2
+        layer = layer_of(size, "soft", "dense", 2.0**middle)
+        support = layer.attention(states[:64], sample, layer.prepare(states, states, layout)).support.mean()
+        low, high = (middle, high) if support > NARROW else (low, middle)
+    return 2.0**middle
+
+
+def timed(run: Callable[[], Any], options: argparse.Namespace, tokens: int) -> Callable[[], float]:
+    """Microseconds per token of one run."""
+    clock = time.process_time if options.clock == "processor" else time.perf_counter
+
+    def once() -> float:
+        started = clock()
+        run()
+        return (clock() - started) / tokens * 1e6
+
+    return once
+
+
+def train_step(layer: ContextLayer, layout: Layout, states: Tensor) -> None:
+    layer.zero_grad(set_to_none=True)
+    queries = states.detach().requires_grad_()
+    layer(queries, queries, layout, layer.prepare(states, states, layout)).states.backward(states)
+
+
+def training(size: str, sentences: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    layout, states = documents(sentences, SIZES[size].dimension)
+    ceiling = layer_of(size, "soft", "dense")
+    ceiling.attention._attend = without_attention.__get__(ceiling.attention)  # type: ignore[method-assign]
+    layers = {CEILING: ceiling}
+    for support, scale in (("random", 1.0), ("narrow", narrow_scale(size, layout, states))):
+        for words in options.words:
+            for path in ("dense", "routed"):
+                layers[f"sparse-{words}, {support}, {path}"] = layer_of(size, words, path, scale)
+    runs = {
+        name: timed(lambda layer=layer: train_step(layer, layout, states), options, layout.tokens)  # type: ignore[misc]
+        for name, layer in layers.items()
+    }
+    figures = take_turns(runs, options.rounds, label=f"{size}, {sentences} sentences:")
+    return [
+        {
+            "size": size,
+            "sentences": sentences,
+            "variant": name,
+            "microseconds_per_token": median(figures[name]),
+            "times_no_attention": ratio(figures, name, CEILING),
+        }
+        for name in layers
+    ]
+
+
+def without_attention(self: Any, queries: Tensor, bank: Any, problem: Any) -> tuple[Tensor, Tensor]:
+    """In place of attention: the projections and their backward passes, and nothing else."""
+    q = self._cells(self.sentence_query(queries)) + self._cells(self.word_query(queries))
+    read = bank.word_keys.sum() + bank.word_values.sum() + bank.sentence_keys.sum()
+    return problem.plan.spread(q + read * 0.0), q.new_zeros(problem.plan.places + 1)
+
+
+def inference(size: str, sentences: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    layout, states = documents(sentences, SIZES[size].dimension)
+    scale = narrow_scale(size, layout, states)
+    rows = []
+    for words in options.words:
+        for path in ("dense", "routed") if sentences <= 500 else ("routed",):
+            layer = layer_of(size, words, path, scale).eval()
+            clear_peak()
+            before, supports = memory("VmRSS"), []
+
+            @torch.no_grad()
+            def run(layer: ContextLayer = layer, supports: list[float] = supports) -> None:
+                result = layer(states, states, layout, layer.prepare(states, states, layout))
+                supports.append(float(result.support.mean()))
+
+            rounds = options.rounds if sentences <= 500 else 1
+            label = f"{size}, {sentences} sentences, sparse-{words}, {path}:"
+            figures = take_turns({path: timed(run, options, layout.tokens)}, rounds, warm_up=0, label=label)
+            rows.append(
+                {
+                    "size": size,
+                    "sentences": sentences,
+                    "variant": f"sparse-{words}, {path}",
+                    "mean_support": supports[-1],
+                    "microseconds_per_token": median(figures[path]),
+                    "milliseconds_per_sentence": median(figures[path]) * layout.tokens / layout.sentences / 1e3,
+                    "peak_megabytes": memory("VmHWM") - before,
+                }
+            )
+    return rows
+
+
+def memory(field: str) -> float:
+    """Megabytes that /proc says of this process: VmRSS now, VmHWM at most since `clear_peak`."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def clear_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+if __name__ == "__main__":
+    main()
