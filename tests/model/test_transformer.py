@@ -56,7 +56,7 @@ def test_attention_dropout_path_equals_the_fast_path_at_rate_almost_zero():
     pairs = pack_pairs(sentences([3, 9, 5]), sentences([4, 8, 6], 1))
     for module in slow.modules():
         if isinstance(module, Dropout) and module.rate:
-            module.forward = lambda x: x
+            module.mask = torch.ones_like
     assert torch.allclose(run(fast, pairs)[1].final, run(slow, pairs)[1].final, atol=1e-5)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -154,17 +155,22 @@ class Grid:
         self.members = groups
         self.tokens = layout.tokens
         device, lengths = layout.lengths.device, layout.host_lengths
-        first_row = [0] * len(lengths)
+        first_row, widths = [0] * len(lengths), [0] * len(lengths)
         self.groups: list[Group] = []
         self.rows = 0
         for members in groups:
             width = max((lengths[i] for i in members), default=0)
             for rank, i in enumerate(members):
-                first_row[i] = self.rows + rank * width
+                first_row[i], widths[i] = self.rows + rank * width, width
             chosen = torch.tensor([lengths[i] for i in members], device=device)
             self.groups.append(Group(self.rows, len(members), width, chosen))
             self.rows += len(members) * width
-        self.index = torch.tensor(first_row, device=device)[layout.sentence] + layout.offset  # [T] -> row
+        # [T] of the sentence of each token its first row and the width of its group; of the token its offset and row
+        self.first = torch.tensor(first_row, device=device)[layout.sentence]
+        self.width = torch.tensor(widths, device=device)[layout.sentence]
+        self.offset = layout.offset
+        self.index = self.first + self.offset
+        self.head_places: dict[int, Any] = {}  # what attention of so many heads derives from this, kept for all layers
 
     def pad(self, packed: Tensor) -> list[Tensor]:
         """[T, d] -> [S, W, d] for each group"""

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weitblick.batches.layout import Grid, Layout
+from weitblick.model.grid_attention import GridAttention, head_places
 
 
 class Dropout(nn.Module):
@@ -26,11 +27,15 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
+        return x * self.mask(x)
+
+    def mask(self, x: Tensor) -> Tensor:
+        """What to multiply `x` with: 0 for what is dropped, a little more than 1 for the rest."""
         dropped = max(1, round(self.rate * 256))
         count = x.numel()
         words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
         keep = words.view(torch.uint8)[:count].view(x.shape) >= dropped
-        return x * (keep * (256 / (256 - dropped)))
+        return keep * (256 / (256 - dropped))
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"
@@ -54,6 +59,11 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, 
     return out.transpose(1, 2).flatten(2)
 
 
+def by_rows(x: Tensor, dropout: Dropout) -> bool:
+    """Where attention is computed by `GridAttention`: in training on the CPU. Elsewhere PyTorch has fused kernels."""
+    return dropout.training and dropout.rate > 0 and x.device.type == "cpu" and len(x) > 0
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention of each sentence to itself, over packed tokens."""
 
@@ -67,6 +77,10 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """[T, d] -> [T, d]"""
         grid = layout.grid
+        if by_rows(x, self.dropout):
+            places = head_places(grid, self.heads)
+            read = GridAttention.apply(self.input(x), None, places, places, self.causal, self.dropout.mask)
+            return self.output(read)
         results = []
         for group, padded in zip(grid.groups, grid.pad(self.input(x)), strict=True):
             q, k, v = (_heads(part, self.heads) for part in padded.chunk(3, -1))
@@ -98,6 +112,10 @@ class SourceAttention(nn.Module):
     def forward(self, x: Tensor, layout: Layout, memory: Tensor, memory_grid: Grid) -> Tensor:
         """x [T, d], memory [Ts, d] -> [T, d]; `memory_grid` groups the source sentences as `layout.grid` does."""
         grid = layout.grid
+        if by_rows(x, self.dropout):
+            places, others = head_places(grid, self.heads), head_places(memory_grid, self.heads)
+            projected = self.query(x), self.memory(memory)
+            return self.output(GridAttention.apply(*projected, places, others, False, self.dropout.mask))
         results = []
         queries, memories = grid.pad(self.query(x)), memory_grid.pad(self.memory(memory))
         for group, q, kv in zip(memory_grid.groups, queries, memories, strict=True):

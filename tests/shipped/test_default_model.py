@@ -1,0 +1,23 @@
+"""The model that comes with the package: it loads, translates without being named, and its output is kept."""
+
+import json
+from pathlib import Path
+
+from weitblick.translation.translator import DEFAULT_MODEL, Translator
+
+GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
+
+
+def test_it_is_small_and_complete():
+    assert sum(path.stat().st_size for path in DEFAULT_MODEL.rglob("*") if path.is_file()) < 30_000_000
+    card = (DEFAULT_MODEL / "README.md").read_text(encoding="utf-8")
+    assert "European Parliament" in card
+    assert "limits" in card
+
+
+def test_its_translations_are_kept():
+    translator = Translator.load()
+    assert translator.model.context is not None
+    for context in (True, False):
+        document = translator.translate(GOLDEN["source"], context=context)
+        assert document.targets == GOLDEN["with" if context else "without"]
