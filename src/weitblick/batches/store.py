@@ -24,7 +24,7 @@ from weitblick.text.pipeline import TextPipeline
 
 FORMAT_VERSION = 1
 SIDES = ("source", "target")
-CHUNK_DOCUMENTS = 2000  # encoded and written at a time
+CHUNK_SENTENCES = 20_000  # encoded and written at a time, whole documents
 
 
 Ids = Sequence[int] | np.ndarray
@@ -162,6 +162,14 @@ def prepare_store(documents: Iterable[Document], pipeline: TextPipeline, folder:
 
 
 def _chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    iterator = iter(documents)
-    while chunk := list(islice(iterator, CHUNK_DOCUMENTS)):
+    """Documents of so many sentences together: memory is bounded however long or short documents are."""
+    chunk: list[Document] = []
+    sentences = 0
+    for document in documents:
+        chunk.append(document)
+        sentences += len(document.sentences)
+        if sentences >= CHUNK_SENTENCES:
+            yield chunk
+            chunk, sentences = [], 0
+    if chunk:
         yield chunk

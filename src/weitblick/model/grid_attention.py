@@ -128,7 +128,7 @@ class GridAttention(torch.autograd.Function):
         together = ctx.together
         rows = q.new_empty(3 if together else 1, *q.shape)
         other_rows = rows[1:] if together else k.new_empty(2, *k.shape)
-        d_q, d_k, d_v = rows[0], *other_rows.unbind()
+        d_q, d_k, d_v = rows[0], other_rows[0], other_rows[1]
         for number, (group, other) in enumerate(groups):
             weights, dropped, keep = kept[3 * number : 3 * number + 3]
             d_out = places.view(d_output, group)
