@@ -9,6 +9,7 @@ Queries say which document of the bank they read and at which position their sen
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,7 +65,7 @@ class ContextRead:
     record: AttentionRecord | None = None
 
 
-class ContextAttention(nn.Module):
+class ContextAttention(nn.Module, ABC):
     """What the three kinds share: projections without biases, query places, the way in and out."""
 
     def __init__(
@@ -134,12 +135,13 @@ class ContextAttention(nn.Module):
 
     has_words = True
 
+    @abstractmethod
     def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
-        raise NotImplementedError
+        """Keys and values of words and sentences, projected as this kind of attention reads them."""
 
+    @abstractmethod
     def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
         """Outputs [query cells + 1, d_k] and support [places + 1], summed over heads."""
-        raise NotImplementedError
 
     def _cells(self, rows: Tensor) -> Tensor:
         """[n, d] -> [n * H, d_k], in float32 at least: under autocast projections come in half precision."""
