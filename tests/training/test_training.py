@@ -152,6 +152,18 @@ def test_the_sentence_model_is_held_for_the_first_updates(undisturbed, recipe_fi
     assert any(name.startswith("context.") for name in weights)
 
 
+def test_the_gate_is_held_at_its_start(undisturbed, recipe_file, corpus, tmp_path):
+    stage1 = undisturbed / "sentence" / "model"
+    common = ["stage=context", f"stage1={stage1}", "context_stage.updates=4", "context.gate_start=2.0"]
+    biases = []
+    for held in (4, 3):
+        run(recipe_file, corpus, tmp_path / str(held), *common, f"context_stage.hold_gate={held}")
+        state = next((tmp_path / str(held) / "context").glob("state-*"))
+        biases.append(read_weights(state / "weights.safetensors")["context.gate.bias"])
+    assert (biases[0] == 2.0).all()
+    assert (biases[1] != 2.0).any()
+
+
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_state(recipe_file, corpus, tmp_path):
     with pytest.raises(UserError, match=r"not finite at update .*sentences"):
         run(recipe_file, corpus, tmp_path / "run", "sentence_stage.learning_rate=1e30", "sentence_stage.save_every=1")
@@ -195,3 +207,16 @@ def test_a_run_can_be_finished_where_it_stands(recipe_file, corpus, tmp_path, mo
     recipe = load_recipe(recipe_file, [f"data.dir={corpus}", f"output={tmp_path / 'run'}", "stage=sentence"])
     best = train(recipe, quiet=True, finish=True)
     assert "ended by hand after 0 updates" in load_model(best).facts["stopped_because"]
+
+
+def test_stage_one_of_another_run_is_trained_on(undisturbed, recipe_file, corpus, tmp_path):
+    stage1 = undisturbed / "sentence" / "model"
+    best = run(recipe_file, corpus, tmp_path / "run", "stage=sentence", f"stage1={stage1}", "sentence_stage.updates=3")
+    log = (tmp_path / "run" / "sentence" / "log.jsonl").read_text().splitlines()
+    first = json.loads(log[0])
+    old = load_model(stage1).facts["dev_perplexity"]
+    assert first["update"] == 0
+    assert first["dev_perplexity"] == pytest.approx(old, rel=1e-3)
+    assert not torch.equal(
+        load_model(best).model.sentence.target_table.weight, load_model(stage1).model.sentence.target_table.weight
+    )

@@ -131,9 +131,18 @@ class ContextStageSection(StageSection):
     )
     sentence_rate: float = Field(1.0, ge=0, description="rate of the sentence model's parameters, times learning_rate")
     hold_sentence_model: int = Field(0, ge=0, description="updates for which the sentence model is held fixed")
+    hold_gate: int = Field(
+        0, ge=0, description="updates for which the gate is held at its start, so that it cannot shut"
+    )
     context_dropout: float = Field(0.1, ge=0, lt=1, description="share of sentences trained without context")
     source_word_dropout: float = Field(
         0.0, ge=0, lt=1, description="share of words hidden in the current source sentence, its context left whole"
+    )
+    repeated_word_dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="the same, of words that some but not most other sentences of the document have too",
     )
     context_floor: float = Field(0.0, ge=0, lt=1, description="least share of the context in the gate at the start")
     context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
@@ -151,7 +160,9 @@ class Recipe(Section):
     threads: int | None = Field(None, gt=0, description="threads of PyTorch on the CPU; all cores if not given")
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, ...")
     stage: Literal["both", "sentence", "context"] = Field("both", description="which stages to run")
-    stage1: str | None = Field(None, description="model folder of another run to take as stage 1")
+    stage1: str | None = Field(
+        None, description="model folder of another run to take as stage 1; stage: sentence trains it on"
+    )
     data: DataSection = Field(default_factory=DataSection, description="corpora")
     text: TextSection = Field(default_factory=TextSection, description="text pipeline")
     model: ModelSection = Field(default_factory=ModelSection, description="sentence-level model")

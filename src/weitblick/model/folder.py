@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
 
 from weitblick import __version__
 from weitblick.config.load import validate
@@ -117,12 +118,23 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     stored = (config["source_vocabulary"], config["target_vocabulary"])
     if sizes != stored:
         raise UserError(f"vocabularies of {sizes} do not fit the model's {stored}", where=folder / TEXT)
-    with torch.device("meta"):
+    with _Uninitialised():
         model = build(model_section, context_section, *sizes)
-    model.to_empty(device="cpu")
     load_weights(model, read_weights(folder / WEIGHTS), folder / WEIGHTS)
     model.eval().to(device)
     return LoadedModel(model, pipeline, model_section, context_section, config.get("facts", {}))
+
+
+class _Uninitialised(TorchFunctionMode):
+    """Builds modules without random start values, since all weights come from a file."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
+    ) -> Any:
+        named = named or {}
+        if getattr(function, "__module__", None) == "torch.nn.init":
+            return named["tensor"] if "tensor" in named else arguments[0]
+        return function(*arguments, **named)
 
 
 def model_card(config: dict[str, Any]) -> str:

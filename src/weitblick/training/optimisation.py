@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from weitblick.config.recipe import ContextStageSection, StageSection
+from weitblick.model.context_layer import Gate
 from weitblick.model.document_model import DocumentModel
 
 
@@ -32,6 +33,7 @@ class Optimiser:
             share = 0.0
         self.old = [(name, p) for name, p in trained if id(p) not in new]
         self.new = [(name, p) for name, p in trained if id(p) in new]
+        self.gates = [p for module in model.modules() if isinstance(module, Gate) for p in module.parameters()]
         self.shares = (share, 1.0)
         groups = [{"params": [p for _, p in group]} for group in (self.old, self.new)]
         self.adam = torch.optim.AdamW(
@@ -56,6 +58,9 @@ class Optimiser:
         hold = self.held(update)
         for _, parameter in self.old:
             parameter.requires_grad_(not hold)
+        if isinstance(self.stage, ContextStageSection):
+            for parameter in self.gates:
+                parameter.requires_grad_(update > self.stage.hold_gate)
         return rate
 
     def step(self, scale: float) -> float:

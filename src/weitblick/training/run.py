@@ -56,14 +56,16 @@ def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
 
     sentence_model = base.model if base else None
     figures: dict[str, Any] = {}
-    if recipe.stage in ("both", "sentence") and base is None:
+    if recipe.stage == "sentence" or (recipe.stage == "both" and base is None):
         sentence_model = _new_model(recipe, ContextSection(), pipeline)
+        if base:  # trained on
+            _take_over(sentence_model, base.model)
         figures = _run_stage(
             StageTask("stage 1", folder / "sentence", recipe.sentence_stage, [stores["train"]], stores["dev"],
                       recipe.seed, documents=False),
             sentence_model, pipeline, recipe, world, folder / "sentence" / "model", quiet, finish,
         )  # fmt: skip
-    if recipe.stage == "sentence" and sentence_model is not None:
+    if recipe.stage == "sentence":
         if world.first:
             save_model(folder / "best", sentence_model, pipeline, recipe.model, _facts(recipe, figures))
         world.barrier()

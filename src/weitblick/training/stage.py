@@ -19,10 +19,10 @@ from weitblick.batches.store import CorpusStore
 from weitblick.config.recipe import ContextStageSection, StageSection
 from weitblick.distributed import World
 from weitblick.errors import UserError
-from weitblick.model.document_model import PLAIN, DocumentModel, Reading
+from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_weights, read_weights, weights_of
 from weitblick.model.loss import smoothed_cross_entropy
-from weitblick.text.special import EOS, UNK
+from weitblick.training.lessons import lessons
 from weitblick.training.logs import Logs
 from weitblick.training.optimisation import Optimiser
 from weitblick.training.state import Progress, load_state, save_state
@@ -180,7 +180,7 @@ class StageRun:
         return sums
 
     def _backward(self, batch: Batch) -> torch.Tensor:
-        reading, hidden = self._lessons(batch)
+        reading, hidden = lessons(self.model, batch, self.section, self.progress.update)
         autocast = torch.autocast("cuda", self.half) if self.half else nullcontext()
         with autocast:
             output = self.model(batch, reading, hidden)
@@ -195,23 +195,6 @@ class StageRun:
             figures[4] = float(output.context.support[present].sum())
             figures[5] = float(present.sum())
         return torch.tensor(figures, dtype=torch.float64)
-
-    def _lessons(self, batch: Batch) -> tuple[Reading, torch.Tensor | None]:
-        """What makes the model need its context: some sentences without it, words hidden, a floor under its share."""
-        section, source = self.section, batch.current.source
-        if not isinstance(section, ContextStageSection):
-            return PLAIN, None
-        hidden = None
-        if section.source_word_dropout:  # also without a context layer, so that baselines differ in context alone
-            drop = torch.rand(len(source.tokens), device=self.world.device) < section.source_word_dropout
-            hidden = torch.where(drop & (source.tokens != EOS), UNK, source.tokens)
-        if self.model.context is None:
-            return PLAIN, hidden
-        use = torch.rand(batch.current.sentences, device=self.world.device) >= section.context_dropout
-        floor = 0.0
-        if section.context_floor_updates:
-            floor = section.context_floor * max(0.0, 1 - self.progress.update / section.context_floor_updates)
-        return Reading(use=use, floor=floor), hidden
 
     def _log(self, logs: Logs, sums: torch.Tensor, started: float, begun_at: int) -> torch.Tensor:
         progress, section = self.progress, self.section
