@@ -1,4 +1,4 @@
-"""`weitblick data`: convert, measure, split and check corpora of documents."""
+"""`weitblick data`: convert, measure, split, check and select from corpora of documents."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def register(app: typer.Typer) -> None:
-    from weitblick.cli import discourse
+    from weitblick.cli import discourse, select
 
     data_app.command("convert", cls=OutputsCommand)(convert)
     data_app.command("stats")(stats)
     data_app.command("split")(split)
     data_app.command("check", cls=OutputsCommand)(check)
+    select.register(data_app)
     discourse.register(data_app)
     app.add_typer(
         data_app,
         name="data",
-        help="Corpora of documents: convert, measure, split, check, generate.",
+        help="Corpora of documents: convert, measure, split, check, select, generate.",
         rich_help_panel="Data",
     )
 
