@@ -220,3 +220,13 @@ def test_stage_one_of_another_run_is_trained_on(undisturbed, recipe_file, corpus
     assert not torch.equal(
         load_model(best).model.sentence.target_table.weight, load_model(stage1).model.sentence.target_table.weight
     )
+
+
+def test_a_context_aware_model_is_trained_on(undisturbed, recipe_file, corpus, tmp_path):
+    old = undisturbed / "best"
+    common = ["stage=context", f"stage1={old}", "context_stage.updates=1", "context_stage.learning_rate=1e-9"]
+    kept = load_model(run(recipe_file, corpus, tmp_path / "same", *common)).model
+    expected = load_model(old).model.state_dict()
+    assert all(torch.allclose(value, expected[name], atol=1e-6) for name, value in kept.state_dict().items())
+    other = load_model(run(recipe_file, corpus, tmp_path / "other", *common, "context.integration=decoder")).model
+    assert not torch.allclose(other.context.inner.weight, kept.context.inner.weight)

@@ -161,7 +161,9 @@ class Recipe(Section):
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, ...")
     stage: Literal["both", "sentence", "context"] = Field("both", description="which stages to run")
     stage1: str | None = Field(
-        None, description="model folder of another run to take as stage 1; stage: sentence trains it on"
+        None,
+        description="model folder of another run to start from; stage: sentence trains it on, and a context layer of "
+        "the same kind and integration is taken over too",
     )
     data: DataSection = Field(default_factory=DataSection, description="corpora")
     text: TextSection = Field(default_factory=TextSection, description="text pipeline")

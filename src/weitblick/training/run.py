@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from weitblick import __version__
 from weitblick.batches.store import CorpusStore, prepare_store
@@ -135,17 +136,28 @@ def _new_model(recipe: Recipe, context: ContextSection, pipeline: TextPipeline) 
     return build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
 
 
-def _take_over(model: DocumentModel, sentence_model: DocumentModel) -> None:
-    """Stage 2 starts from the stage-1 weights; frozen context states come from them for ever."""
+def _take_over(model: DocumentModel, base: DocumentModel) -> None:
+    """Starts from the weights of another model: its sentence model, and its context layer where that is of the same
+    kind. Frozen context states come from the stage-1 model for ever."""
+    _copy(model.sentence, base.sentence)
+    if model.frozen is not None:
+        _copy(model.frozen, base.frozen or base.sentence)
+    if model.context is not None and base.context is not None and _place(model) == _place(base):
+        _copy(model.context, base.context)
+
+
+def _place(model: DocumentModel) -> tuple[str, str]:
+    return model.section.kind, model.section.integration
+
+
+def _copy(module: nn.Module, base: nn.Module) -> None:
     try:
-        model.sentence.load_state_dict(sentence_model.sentence.state_dict())
+        module.load_state_dict(base.state_dict())
     except RuntimeError as error:
         raise UserError(
             f"the stage-1 model has another architecture ({str(error).splitlines()[1].strip()})",
-            remedy="give the recipe the same model section",
+            remedy="give the recipe the same model and context sections",
         ) from None
-    if model.frozen is not None:
-        model.frozen.load_state_dict(sentence_model.sentence.state_dict())
 
 
 def corpus_files(recipe: Recipe) -> dict[str, list[str]]:
