@@ -1,6 +1,6 @@
 """Decoding speed of our beam search next to Hugging Face `generate` and CTranslate2, models of the same size.
 
-    python benchmarks/decoding_peers.py [--sizes small paper] [--beams 1 5] [--rounds 7] [--json FILE]
+    python benchmarks/decoding_peers.py [--sizes small paper] [--beams 1 5] [--rounds 5] [--json FILE]
 
 Random weights; every contestant translates the same 32 sentences in one batch and must produce the same number of words
 of each, so that the work is the same. That hides what batches gain where finished sentences leave them. Contestants are
@@ -88,7 +88,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5], help="1 is greedy")
     parser.add_argument("--sentences", type=int, default=32)
     parser.add_argument("--words", type=int, default=30, help="produced of each sentence, its end included")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,6 +1,6 @@
 """Training speed of our Transformer next to JoeyNMT and a Hugging Face Marian model of the same size.
 
-    python benchmarks/training_peers.py [--sizes small paper] [--rounds 7] [--batches 4] [--json FILE]
+    python benchmarks/training_peers.py [--sizes small paper] [--rounds 5] [--batches 3] [--json FILE]
 
 Every contestant is a process of its own (peers in virtual environments of their own, made on first use) with the same
 batches, allocator setting, dropouts, label smoothing, clipping and threads, in float32. They take turns; figures are
@@ -70,8 +70,8 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--peers", nargs="*", choices=["joeynmt", "marian"], default=["joeynmt", "marian"])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--batches", type=int, default=4, help="batches of a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batches", type=int, default=3, help="batches of a round")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
     parser.add_argument("--seed", type=int, default=1)

@@ -11,7 +11,6 @@ from statistics import median
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 console = Console(stderr=True)
 
@@ -57,20 +56,18 @@ def circumstances() -> dict[str, Any]:
 
 
 def report(title: str, rows: list[dict[str, Any]], started: dict[str, Any], path: str | None) -> None:
-    """A table of rows; and, with a path, all of it as JSON."""
+    """The rows as a Markdown table; and, with a path, all of it as JSON."""
     ended = circumstances()
-    table = Table(
-        title=title,
-        caption=f"{started['date']}, {started['processor']}, {started['cores']} cores, load "
-        f"{started['load_average'][0]} at the start, {ended['load_average'][0]} at the end",
-    )
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    for column in columns:
-        numeric = any(isinstance(row.get(column), int | float) for row in rows)
-        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
-    for row in rows:
-        table.add_row(*(shown(row.get(column)) for column in columns))
-    Console().print(table)
+    numeric = [any(isinstance(row.get(column), int | float) for row in rows) for column in columns]
+    lines = [[column.replace("_", " ") for column in columns], ["---:" if right else "---" for right in numeric]]
+    lines += [[shown(row.get(column)) for column in columns] for row in rows]
+    print(f"**{title}**\n")
+    print("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    print(
+        f"\n{started['date']}, {started['processor']}, {started['cores']} cores, "
+        f"load {started['load_average'][0]} at the start, {ended['load_average'][0]} at the end"
+    )
     if path:
         from weitblick.files import write_json
 

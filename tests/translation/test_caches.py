@@ -17,8 +17,9 @@ LENGTHS = [5, 2, 6, 4, 3, 6]  # of the targets; sentences leave the batch at dif
 HYPOTHESES = 3
 
 
-def check(model: DocumentModel) -> None:
-    """K hypotheses of every sentence change places at each step; all states are those of teacher-forced decoding."""
+def check(model: DocumentModel, parents: tuple[int, ...] = (2, 0, 1)) -> None:
+    """The K hypotheses of every sentence change places at each step, or branch and die, as `parents` says; all states
+    are those of teacher-forced decoding."""
     source = pack_source(random_ids(WORDS), DOCUMENTS, POSITIONS)
     context, _ = pack_target(random_ids([6, 3, 4, 5, 2, 7], seed=9), DOCUMENTS, POSITIONS)
     targets = [random_ids(LENGTHS, seed=k) for k in range(HYPOTHESES)]
@@ -46,7 +47,7 @@ def check(model: DocumentModel) -> None:
         staying = torch.tensor([i for i, s in enumerate(rows.tolist()) if LENGTHS[s] > step])
         if not len(staying):
             break
-        order = torch.roll(torch.arange(HYPOTHESES), 1)
+        order = torch.tensor(parents)
         cache.select_sentences(staying)
         cache.select_hypotheses((staying[:, None] * HYPOTHESES + order).flatten())
         rows, place = rows[staying], place[staying][:, order]
@@ -63,3 +64,11 @@ def test_cached_decoding_equals_full_recomputation(variant: dict[str, str]) -> N
 @torch.no_grad()
 def test_of_other_sentence_models(model: dict[str, str], integration: str) -> None:
     check(tiny_model({"kind": "hierarchical", "integration": integration}, **model))
+
+
+@pytest.mark.parametrize("parents", [(2, 0, 1), (1, 2, 2), (1, 0, 0)], ids=["all live", "one branches", "two go on"])
+@torch.no_grad()
+def test_what_no_hypothesis_sees_is_forgotten(parents: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("layers", "transformer"):
+        monkeypatch.setattr(f"weitblick.model.{module}.PAST_ROOM", 4)
+    check(tiny_model({"kind": "none"}), parents)

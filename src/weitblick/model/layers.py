@@ -29,13 +29,21 @@ class Dropout(nn.Module):
             return F.dropout(x, self.rate)
         return x * self.mask(x)
 
+    def add(self, x: Tensor, change: Tensor) -> Tensor:
+        """x + dropout(change), in one pass where that can be."""
+        if not self.training or self.rate == 0 or x.device.type != "cpu":
+            return x + self(change)
+        return torch.addcmul(x, change, self.mask(change))
+
     def mask(self, x: Tensor) -> Tensor:
         """What to multiply `x` with: 0 for what is dropped, a little more than 1 for the rest."""
         dropped = max(1, round(self.rate * 256))
         count = x.numel()
         words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-        keep = words.view(torch.uint8)[:count].view(x.shape) >= dropped
-        return keep * (256 / (256 - dropped))
+        drawn = words.view(torch.uint8)[:count].view(x.shape)
+        # Floats are compared and scaled in their own place, many at a time; bytes would be compared one by one.
+        numbers = drawn.to(torch.promote_types(x.dtype, torch.float32))
+        return numbers.ge_(dropped).mul_(256 / (256 - dropped))
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"
@@ -64,6 +72,51 @@ def by_rows(x: Tensor, dropout: Dropout) -> bool:
     return dropout.training and dropout.rate > 0 and x.device.type == "cpu" and len(x) > 0
 
 
+PAST_ROOM = 64
+"""Cells for which there is room at once."""
+
+
+class Past:
+    """Keys and values of every hypothesis of S sentences at every step so far, one *cell* each: [S, C, 2d].
+
+    When hypotheses branch or die, who may see which cell changes, not the cells.
+    """
+
+    def __init__(self, sentences: int) -> None:
+        self.sentences, self.count = sentences, 0
+        self.room: Tensor | None = None
+
+    def append(self, cells: Tensor) -> Tensor:
+        """Adds [S, K, 2d] and gives all [S, C, 2d]."""
+        start, self.count = self.count, self.count + cells.shape[1]
+        if self.room is None or self.room.shape[1] < self.count:
+            grown = cells.new_empty(self.sentences, max(PAST_ROOM, 2 * self.count), cells.shape[2])
+            if self.room is not None:
+                grown[:, :start] = self.room[:, :start]
+            self.room = grown
+        self.room[:, start : self.count] = cells
+        return self.room[:, : self.count]
+
+    def select_sentences(self, sentences: Tensor) -> None:
+        self.sentences = len(sentences)
+        if self.room is not None:
+            self.room = keep_rows(self.room, sentences)
+
+    def select_cells(self, cells: Tensor) -> None:
+        """Keeps these cells [S, C'] of each sentence."""
+        assert self.room is not None
+        self.count = cells.shape[1]
+        self.room[:, : self.count] = self.room.gather(1, cells[:, :, None].expand(-1, -1, self.room.shape[2]))
+
+
+def keep_rows(rows: Tensor, chosen: Tensor) -> Tensor:
+    """`rows[chosen]`, at most as many, in the memory of `rows`: only those are copied that change their place."""
+    moved = (chosen != torch.arange(len(chosen), device=chosen.device)).nonzero()[:, 0]
+    if len(moved):
+        rows[moved] = rows[chosen[moved]]
+    return rows[: len(chosen)]
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention of each sentence to itself, over packed tokens."""
 
@@ -89,13 +142,16 @@ class SelfAttention(nn.Module):
             )
         return self.output(grid.pack(results))
 
-    def step(self, x: Tensor, past: tuple[Tensor, Tensor] | None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One position [N, d] after the past keys and values [N, H, t, dk]."""
-        q, k, v = (_heads(part[:, None], self.heads) for part in self.input(x).chunk(3, -1))
-        if past is not None:
-            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
-        out = F.scaled_dot_product_attention(q, k, v)
-        return self.output(out.transpose(1, 2).flatten(1)), (k, v)
+    def step(self, x: Tensor, past: Past, bias: Tensor | None) -> Tensor:
+        """x [S * K, d], the next position of K hypotheses for each of S sentences -> [S * K, d]
+
+        `bias` [S, 1, K, C + K] is -inf where a cell is not of the hypothesis' own past; None: all are.
+        """
+        projected = self.input(x).view(past.sentences, -1, 3 * x.shape[-1])  # [S, K, 3d]
+        cells = past.append(projected[:, :, x.shape[-1] :])
+        q, k, v = (_heads(part, self.heads) for part in (projected[:, :, : x.shape[-1]], *cells.chunk(2, -1)))
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        return self.output(out.transpose(1, 2).reshape(x.shape))
 
 
 class SourceAttention(nn.Module):
@@ -156,7 +212,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         hidden = self.input(x)
-        return self.output(F.gelu(hidden) if self.gelu else F.relu(hidden))
+        return self.output(F.gelu(hidden) if self.gelu else F.relu(hidden, inplace=True))
 
 
 class Embedding(nn.Module):

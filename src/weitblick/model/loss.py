@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-CHUNK_ELEMENTS = 4_000_000  # logits held at a time
+CHUNK_ELEMENTS = 8_000_000  # logits held at a time
 
 
 def _chunks(tokens: int, vocabulary: int) -> range:
@@ -13,36 +13,49 @@ def _chunks(tokens: int, vocabulary: int) -> range:
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
-    """The gradient of a chunk is known as soon as its logits are: it is computed at once and the logits dropped."""
+    """The gradient of a chunk is known as soon as its logits are: it is computed at once, in their place.
+
+    With e the exponentials of a row less its maximum, s their sum, and V words, the gradient of the row's logits is
+    e / s - (1 - smoothing) 1[target] - smoothing / V. Only e passes over tokens x vocabulary: the division by s is done
+    on the other factor of each product, and smoothing, the same for all words, needs sums of states and weights alone.
+    """
 
     @staticmethod
     def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float):  # type: ignore[override]
         vocabulary = weight.shape[0]
-        step = _chunks(states.shape[0], vocabulary).step
         wanted = any(ctx.needs_input_grad[:3])
         d_states = torch.empty_like(states) if wanted else None
         d_weight = torch.zeros_like(weight) if wanted else None
         d_bias = torch.zeros_like(bias) if wanted else None
-        loss = states.new_zeros((), dtype=torch.float32)
         likelihood = states.new_zeros((), dtype=torch.float32)
+        normalisers = torch.zeros_like(likelihood)
+        step = _chunks(states.shape[0], vocabulary).step
         for start in range(0, states.shape[0], step):
-            chunk, wanted_ids = states[start : start + step], targets[start : start + step]
+            chunk, wanted_ids = states[start : start + step], targets[start : start + step, None]
             logits = torch.addmm(bias, chunk, weight.t()).float()
-            scaled = torch.log_softmax(logits, -1)
-            chosen = scaled.gather(1, wanted_ids[:, None]).sum()
-            likelihood -= chosen
-            loss -= (1 - smoothing) * chosen
-            if smoothing:
-                loss -= smoothing / vocabulary * scaled.sum()
+            chosen = logits.gather(1, wanted_ids)
+            highest = logits.amax(-1, keepdim=True)
+            exponentials = logits.sub_(highest).exp_()
+            total = exponentials.sum(-1, keepdim=True)
+            normaliser = total.log() + highest
+            likelihood += (normaliser - chosen).sum()
+            normalisers += normaliser.sum()
             if d_states is not None and d_weight is not None and d_bias is not None:
-                gradient = scaled.exp_()
-                gradient.scatter_add_(1, wanted_ids[:, None], gradient.new_full((len(chunk), 1), smoothing - 1))
-                if smoothing:
-                    gradient -= smoothing / vocabulary
-                gradient = gradient.to(states.dtype)
-                torch.mm(gradient, weight, out=d_states[start : start + step])
-                d_weight.addmm_(gradient.t(), chunk)
-                d_bias += gradient.sum(0)
+                exponentials.scatter_add_(1, wanted_ids, total * (smoothing - 1))
+                gradient, share = exponentials.to(states.dtype), total.reciprocal().to(states.dtype)
+                torch.mm(gradient, weight, out=d_states[start : start + step]).mul_(share)
+                d_weight.addmm_(gradient.t(), chunk * share)
+                d_bias.addmv_(gradient.t(), share[:, 0])
+        loss = likelihood.clone()
+        if smoothing:
+            evenly, tokens = smoothing / vocabulary, states.shape[0]
+            of_states, of_weights = states.float().sum(0), weight.float().sum(0)
+            logits_sum = of_states @ of_weights + tokens * bias.float().sum()
+            loss = (1 - smoothing) * likelihood + smoothing * normalisers - evenly * logits_sum
+            if d_states is not None and d_weight is not None and d_bias is not None:
+                d_states -= evenly * of_weights.to(states.dtype)
+                d_weight -= evenly * of_states.to(states.dtype)
+                d_bias -= evenly * tokens
         ctx.gradients = (d_states, d_weight, d_bias)
         ctx.mark_non_differentiable(likelihood)
         return loss, likelihood
@@ -51,7 +64,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     def backward(ctx, d_loss: Tensor, _: Tensor):  # type: ignore[override]
         d_states, d_weight, d_bias = ctx.gradients
         ctx.gradients = None
-        return d_states * d_loss, d_weight * d_loss, d_bias * d_loss, None, None
+        return d_states.mul_(d_loss), d_weight.mul_(d_loss), d_bias.mul_(d_loss), None, None
 
 
 def smoothed_cross_entropy(

@@ -10,7 +10,16 @@ from torch import Tensor, nn
 
 from weitblick.batches.layout import Grid, Layout
 from weitblick.config.recipe import ModelSection
-from weitblick.model.layers import Dropout, Embedding, FeedForward, SelfAttention, SourceAttention
+from weitblick.model.layers import (
+    PAST_ROOM,
+    Dropout,
+    Embedding,
+    FeedForward,
+    Past,
+    SelfAttention,
+    SourceAttention,
+    keep_rows,
+)
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 Extra = Callable[[Tensor], Tensor]  # a sub-layer that a context-aware baseline puts behind self-attention
@@ -29,7 +38,7 @@ class SubLayer(nn.Module):
         return self.norm(x) if self.before else x
 
     def leave(self, x: Tensor, change: Tensor) -> Tensor:
-        x = x + self.dropout(change)
+        x = self.dropout.add(x, change)
         return x if self.before else self.norm(x)
 
 
@@ -77,31 +86,61 @@ class DecoderLayer(nn.Module):
 
     def step(self, x: Tensor, cache: TransformerCache, index: int, extra: Extra | None) -> tuple[Tensor, Tensor]:
         around = self.around_attention
-        change, cache.past[index] = self.attention.step(around.enter(x), cache.past[index])
-        x = around.leave(x, change)
+        x = around.leave(x, self.attention.step(around.enter(x), cache.past[index], cache.past_bias))
         x = extra(x) if extra else x
         around = self.around_source_attention
-        change = self.source_attention.step(around.enter(x), *cache.memory[index], cache.bias)
+        change = self.source_attention.step(around.enter(x), *cache.memory[index], cache.memory_bias)
         return self._finish(around.leave(x, change))
 
 
 class TransformerCache(DecodeCache):
-    """Keys and values of the past of every hypothesis, and of every source sentence."""
+    """Keys and values of every source sentence, and of the past of all of its hypotheses.
+
+    memory_bias [S, 1, 1, W] is -inf at padding; past_bias [S, 1, K, C] at cells that are not of a hypothesis' own past,
+    None where each sentence has one hypothesis.
+    """
 
     def __init__(self, memory: list[tuple[Tensor, Tensor]], bias: Tensor) -> None:
         super().__init__()
-        self.memory, self.bias = memory, bias
-        self.past: list[tuple[Tensor, Tensor] | None] = [None] * len(memory)
+        self.memory, self.memory_bias = memory, bias
+        self.past = [Past(len(bias)) for _ in memory]
+        self.past_bias: Tensor | None = None
+        self.enough = PAST_ROOM  # cells from which it pays to look for those that nobody sees
+
+    def advance(self, hypotheses: int) -> None:
+        """Before a step of so many hypotheses in all: each is going to see itself, and not the others."""
+        sentences = len(self.memory_bias)
+        each = hypotheses // sentences
+        if each == 1:
+            return
+        if self.past_bias is None:
+            self.past_bias = self.memory_bias.new_zeros(sentences, 1, each, self.past[0].count)
+        others = self.past_bias.new_full((each, each), -torch.inf).fill_diagonal_(0.0)
+        self.past_bias = torch.cat([self.past_bias, others.expand(sentences, 1, -1, -1)], -1)
 
     def select_sentences(self, sentences: Tensor) -> None:
-        self.memory = [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in self.memory]
-        self.bias = self.bias.index_select(0, sentences)
+        self.memory = [(keep_rows(k, sentences), keep_rows(v, sentences)) for k, v in self.memory]
+        self.memory_bias = keep_rows(self.memory_bias, sentences)
+        for past in self.past:
+            past.select_sentences(sentences)
 
     def select_hypotheses(self, hypotheses: Tensor) -> None:
-        self.past = [
-            None if past is None else (past[0].index_select(0, hypotheses), past[1].index_select(0, hypotheses))
-            for past in self.past
-        ]
+        if self.past_bias is None:
+            return
+        chosen = self.past_bias.flatten(0, 2).index_select(0, hypotheses)
+        self.past_bias = chosen.view(len(self.memory_bias), 1, -1, chosen.shape[-1])
+        if chosen.shape[-1] >= self.enough:
+            self._forget(self.past_bias)
+
+    def _forget(self, bias: Tensor) -> None:
+        """Drops cells that no hypothesis sees any more: most hypotheses have most of their past in common."""
+        seen = (bias == 0).any(2).squeeze(1)  # [S, C]
+        most = int(seen.sum(1).max())
+        cells = seen.to(torch.uint8).sort(dim=1, descending=True, stable=True).indices[:, :most]  # [S, C']
+        self.past_bias = bias.gather(3, cells[:, None, None].expand(-1, -1, bias.shape[2], -1))
+        for past in self.past:
+            past.select_cells(cells)
+        self.enough = max(PAST_ROOM, 2 * most)
 
 
 def _layers(layers: Iterable[nn.Module]) -> Any:
@@ -149,6 +188,7 @@ class Transformer(SentenceModel):
 
     def step(self, tokens: Tensor, cache: DecodeCache, extras: Sequence[Extra] | None = None) -> DecoderStates:
         assert isinstance(cache, TransformerCache)
+        cache.advance(len(tokens))
         x = self.target_embedding.step(tokens, cache.length)
         attended = x
         for index, layer in enumerate(self.decoder):

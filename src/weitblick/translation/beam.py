@@ -209,7 +209,7 @@ class _Search:
         if not len(leaving):
             return None
         self.results.store(self.sentences[leaving], self.finished.rows(leaving))
-        staying = (~done).nonzero()[:, 0]
+        staying = _close_ranks(done)
         self.sentences, self.limits = self.sentences[staying], self.limits[staying]
         self.documents, self.positions = self.documents[staying], self.positions[staying]
         self.finished = self.finished.rows(staying)
@@ -246,3 +246,11 @@ class _Search:
         """One token for each hypothesis; the same object as long as the rectangle is the same."""
         documents = self.documents.repeat_interleave(hypotheses)
         return Layout(torch.ones_like(documents), documents, self.positions.repeat_interleave(hypotheses))
+
+
+def _close_ranks(done: Tensor) -> Tensor:
+    """[S] -> [S'] the rows that are not done: in their places, but for the last ones, which fill the gaps."""
+    count = len(done) - int(done.sum())
+    rows = torch.arange(count, device=done.device)
+    rows[done[:count]] = (~done[count:]).nonzero()[:, 0] + count
+    return rows

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weitblick.text.special import EOS
 
-STRIP = 64
+STRIP = 16
 """Words whose maximum is taken together: the k best of a vocabulary lie in the k strips with the best maxima."""
 
 
@@ -28,37 +28,38 @@ def best_words(states: Tensor, weight: Tensor, bias: Tensor, count: int, forbidd
     Probabilities are over the whole vocabulary, forbidden words included, as in training. Of fewer words than `count`
     all are given.
     """
-    logits = torch.addmm(bias, states, weight.t())  # [N, V]
+    # A word a row: the product then reads its larger factor as it stands.
+    logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
     logits = logits if logits.dtype == torch.float32 else logits.float()
     maxima = _strip_maxima(logits)
-    highest = maxima.amax(-1, keepdim=True)  # [N, 1]
-    end = logits[:, EOS].clone()
-    outlawed = logits[:, :forbidden].clone()
-    logits[:, :forbidden] = -torch.inf
-    maxima[:, 0] = logits[:, :STRIP].amax(-1)
+    highest = maxima.amax(0)  # [N]
+    end = logits[EOS].clone()
+    outlawed = logits[:forbidden].clone()
+    logits[:forbidden] = -torch.inf
+    maxima[0] = logits[:STRIP].amax(0)
     values, ids = _best_of_strips(logits, maxima, count)
     # The logits are not needed any more: their exponentials take their place.
-    total = logits.sub_(highest).exp_().sum(-1, keepdim=True)
-    total += outlawed.sub_(highest).exp_().sum(-1, keepdim=True)
+    total = logits.sub_(highest).exp_().sum(0)
+    total += outlawed.sub_(highest).exp_().sum(0)
     normaliser = highest + total.log_()
-    return Candidates(values - normaliser, ids, end - normaliser[:, 0])
+    return Candidates(values - normaliser[:, None], ids, end - normaliser)
 
 
 def _strip_maxima(logits: Tensor) -> Tensor:
-    """[N, V] -> [N, strips], the last strip perhaps shorter than the others."""
-    whole = (logits.shape[1] - 1) // STRIP
-    maxima = logits.new_empty(logits.shape[0], whole + 1)
+    """[V, N] -> [strips, N], the last strip perhaps shorter than the others."""
+    whole = (logits.shape[0] - 1) // STRIP
+    maxima = logits.new_empty(whole + 1, logits.shape[1])
     if whole:
-        maxima[:, :whole] = logits[:, : whole * STRIP].unflatten(1, (whole, STRIP)).amax(-1)
-    maxima[:, whole] = logits[:, whole * STRIP :].amax(-1)
+        maxima[:whole] = logits[: whole * STRIP].unflatten(0, (whole, STRIP)).amax(1)
+    maxima[whole] = logits[whole * STRIP :].amax(0)
     return maxima
 
 
 def _best_of_strips(logits: Tensor, maxima: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Values and ids [N, count] of the highest logits, from the strips that hold them."""
-    size = logits.shape[1]
-    strips = maxima.topk(min(count, maxima.shape[1]), sorted=False).indices  # [N, c]
+    size = len(logits)
+    strips = maxima.t().topk(min(count, len(maxima)), sorted=False).indices  # [N, c]
     places = (strips[:, :, None] * STRIP + torch.arange(STRIP, device=logits.device)).flatten(1)  # [N, c * STRIP]
-    found = logits.gather(1, places.clamp(max=size - 1)).masked_fill_(places >= size, -torch.inf)
+    found = logits.t().gather(1, places.clamp(max=size - 1)).masked_fill_(places >= size, -torch.inf)
     values, chosen = found.topk(min(count, size), sorted=True)
     return values, places.gather(1, chosen).clamp_(max=size - 1)
