@@ -230,3 +230,11 @@ def test_a_context_aware_model_is_trained_on(undisturbed, recipe_file, corpus, t
     assert all(torch.allclose(value, expected[name], atol=1e-6) for name, value in kept.state_dict().items())
     other = load_model(run(recipe_file, corpus, tmp_path / "other", *common, "context.integration=decoder")).model
     assert not torch.allclose(other.context.inner.weight, kept.context.inner.weight)
+
+
+def test_a_stage_may_end_with_its_last_weights(recipe_file, corpus, tmp_path):
+    common = ["stage=sentence", "sentence_stage.updates=6", "sentence_stage.average=1", "sentence_stage.save_every=6"]
+    best = run(recipe_file, corpus, tmp_path / "run", *common, "sentence_stage.result=last")
+    state = read_weights(tmp_path / "run" / "sentence" / "state-000000006" / "weights.safetensors")
+    saved = load_model(best).model.state_dict()
+    assert all(torch.equal(saved[name], value) for name, value in state.items())

@@ -121,6 +121,9 @@ class StageSection(Section):
     save_every: int = Field(1000, gt=0, description="updates between saves of the resumable state")
     patience: int = Field(10, gt=0, description="validations without a better dev perplexity before stopping")
     bleu_sentences: int = Field(0, ge=0, description="dev sentences translated for BLEU at validation; 0: none")
+    result: Literal["best", "last"] = Field(
+        "best", description="what a stage ends with: the best weights by dev perplexity, or the last"
+    )
     average: int = Field(1, gt=0, description="average the best so many checkpoints at the end")
     precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="mixed precision on GPUs")
 

@@ -221,6 +221,7 @@ class StageRun:
             figures["dev_bleu"] = self.bleu(self.model)
         logs.write("dev", progress.update, figures)
         logs.say(f"{self.task.name} update {progress.update}: " + "  ".join(f"{k} {v:.4g}" for k, v in figures.items()))
+        progress.last = result.perplexity
         if result.perplexity < progress.best:
             progress.best, progress.best_update, progress.stale = result.perplexity, progress.update, 0
             if self.world.first:
@@ -246,8 +247,11 @@ class StageRun:
                 path.unlink()
 
     def take_best(self) -> float:
-        """Loads the best weights, or the average of the kept ones where that is better on dev; its dev perplexity."""
+        """Loads the best weights, or the average of the kept ones where that is better on dev; its dev perplexity.
+        Where the last ones are wanted they stay."""
         folder, progress = self.task.folder, self.progress
+        if self.section.result == "last":
+            return progress.last
         best = folder / "best.safetensors"
         if len(progress.kept) > 1:
             paths = [folder / "checkpoints" / f"{update:09d}.safetensors" for _, update in progress.kept]

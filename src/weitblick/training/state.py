@@ -28,6 +28,7 @@ class Progress:
     seconds: float = 0.0
     best: float = float("inf")
     best_update: int = 0
+    last: float = float("inf")
     stale: int = 0  # validations since the best
     kept: list[tuple[float, int]] = field(default_factory=list)  # (dev perplexity, update) of checkpoints to average
     finished: bool = False
