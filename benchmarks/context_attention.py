@@ -3,16 +3,19 @@
     python benchmarks/context_attention.py training [--sizes small paper] [--sentences 10 40 120] [--json FILE]
     python benchmarks/context_attention.py inference [--sizes small] [--sentences 40 500 2000 5000] [--json FILE]
 
-Training is the layer's forward and backward pass, inference one forward pass over a whole document, prepared bank
-included. Supports: `random` weights (wide, as at the start of stage 2) and `narrow`, the sentence queries scaled until
-a query attends to about 3 sentences. Contestants take turns. Times are processor time on one thread by default, which
-other work on the machine disturbs least; `--clock wall --threads 2` for wall time. Peak memory is the growth of the
-process while the layer runs.
+Training is the layer's forward and backward pass. Inference is one forward pass over a whole document: of the `layer`
+alone, prepared bank included, and of the `whole`, which encodes the sentences too and is what one pays for a sentence
+before decoding. The layer's sentence scores are quadratic in the length of the document, all else is linear. Supports:
+`random` weights (wide, as at the start of stage 2) and `narrow`, the sentence queries scaled until a query attends to
+about 3 sentences. Contestants take turns. Times are processor time on one thread by default, which other work on the
+machine disturbs least; `--clock wall --threads 2` for wall time. Peak memory is the growth of the process while they
+run.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +31,12 @@ from torch import Tensor
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.memory import tune_allocator
+from weitblick.model.build import build
 from weitblick.model.context_layer import ContextLayer
 
 NARROW = 3.0
 ENOUGH_SENTENCES = 40
+ENCODED_SENTENCES = 64
 CEILING = "no attention"
 
 
@@ -87,10 +92,13 @@ def narrow_scale(size: str, layout: Layout, states: Tensor) -> float:
     """How much stronger sentence queries must be for about `NARROW` sentences in support, by bisection on a sample."""
     low, high = 0.0, 8.0  # of the logarithm
     sample = Layout.of([64], [0], [int(layout.positions.max()) + 1])
+    attention = layer_of(size, "soft", "dense").attention
+    bank, weight = attention.prepare(states, states, layout), attention.sentence_query.weight
+    original = weight.clone()
     for _ in range(7):
         middle = (low + high) / 2
-        layer = layer_of(size, "soft", "dense", 2.0**middle)
-        support = layer.attention(states[:64], sample, layer.prepare(states, states, layout)).support.mean()
+        weight.copy_(original * 2.0**middle)
+        support = attention(states[:64], sample, bank).support.mean()
         low, high = (middle, high) if support > NARROW else (low, middle)
     return 2.0**middle
 
@@ -147,35 +155,67 @@ def without_attention(self: Any, queries: Tensor, bank: Any, problem: Any) -> tu
 
 
 def inference(size: str, sentences: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The layer alone on given states, and the encoder with the layer: what a sentence costs before decoding."""
     layout, states = documents(sentences, SIZES[size].dimension)
     scale = narrow_scale(size, layout, states)
+    encode = encoder_of(size, layout)
     rows = []
     for words in options.words:
         for path in ("dense", "routed") if sentences <= 500 else ("routed",):
             layer = layer_of(size, words, path, scale).eval()
+            supports: list[float] = []
+
+            def alone(layer: ContextLayer = layer, supports: list[float] = supports) -> None:
+                supports.append(
+                    float(layer(states, states, layout, layer.prepare(states, states, layout)).support.mean())
+                )
+
+            def whole(alone: Callable[[], None] = alone) -> None:
+                encode()
+                alone()
+
             clear_peak()
-            before, supports = memory("VmRSS"), []
-
-            @torch.no_grad()
-            def run(layer: ContextLayer = layer, supports: list[float] = supports) -> None:
-                result = layer(states, states, layout, layer.prepare(states, states, layout))
-                supports.append(float(result.support.mean()))
-
+            before = memory("VmRSS")
+            runs = {name: timed(run, options, layout.tokens) for name, run in (("layer", alone), ("whole", whole))}
             rounds = options.rounds if sentences <= 500 else 1
             label = f"{size}, {sentences} sentences, sparse-{words}, {path}:"
-            figures = take_turns({path: timed(run, options, layout.tokens)}, rounds, warm_up=0, label=label)
+            with torch.no_grad():
+                figures = take_turns(runs, rounds, warm_up=int(sentences <= 500), label=label)
+            milliseconds = {name: median(figures[name]) * layout.tokens / layout.sentences / 1e3 for name in runs}
             rows.append(
                 {
                     "size": size,
                     "sentences": sentences,
                     "variant": f"sparse-{words}, {path}",
                     "mean_support": supports[-1],
-                    "microseconds_per_token": median(figures[path]),
-                    "milliseconds_per_sentence": median(figures[path]) * layout.tokens / layout.sentences / 1e3,
+                    "layer_microseconds_per_token": median(figures["layer"]),
+                    "layer_milliseconds_per_sentence": milliseconds["layer"],
+                    "whole_milliseconds_per_sentence": milliseconds["whole"],
                     "peak_megabytes": memory("VmHWM") - before,
                 }
             )
     return rows
+
+
+def encoder_of(size: str, layout: Layout) -> Callable[[], None]:
+    """Encodes the sentences of `layout` in batches, as translating does."""
+    shape = SIZES[size]
+    section = ModelSection(
+        dimension=shape.dimension,
+        feed_forward=shape.feed_forward,
+        encoder_layers=shape.layers,
+        decoder_layers=1,
+        heads=shape.heads,
+    )
+    model = build(section, ContextSection(), shape.vocabulary, shape.vocabulary).sentence.eval()
+    batches = [Layout.of(part.tolist()) for part in layout.lengths.split(ENCODED_SENTENCES)]
+    tokens = [torch.randint(4, shape.vocabulary, (batch.tokens,)) for batch in batches]
+
+    def encode() -> None:
+        for batch, ids in zip(batches, tokens, strict=True):
+            model.encode(ids, batch)
+
+    return encode
 
 
 def memory(field: str) -> float:
@@ -187,6 +227,8 @@ def memory(field: str) -> float:
 
 
 def clear_peak() -> None:
+    """Forgets the peak, after giving back what was freed: memory that stayed with the process would not count anew."""
+    ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
 
 

@@ -81,18 +81,20 @@ def test_ties_and_extremes(kind: str) -> None:
 
 
 @every_kind
-def test_entries_are_those_of_the_whole(kind: str) -> None:
-    scores = torch.randn(3, 40, 7, generator=torch.Generator().manual_seed(7), dtype=torch.float64) * 2
-    mask = torch.rand(3, 40, 7, generator=torch.Generator().manual_seed(8)) < 0.8
+@pytest.mark.parametrize("places", [1, 7, 9, 40, 203])
+def test_entries_are_those_of_the_whole(kind: str, places: int) -> None:
+    scores = torch.randn(3, places, 7, generator=torch.Generator().manual_seed(7), dtype=torch.float64) * 2
+    mask = torch.rand(3, places, 7, generator=torch.Generator().manual_seed(8)) < 0.8
     whole = FUNCTIONS[kind](scores, mask, dim=1)
-    found, weights = normalise_entries(scores.masked_fill(~mask, -torch.inf), kind)
-    torch.testing.assert_close(weights, whole.view(-1)[found])
-    assert torch.equal(found, whole.view(-1).nonzero().squeeze(-1))
+    entries = normalise_entries(scores.masked_fill(~mask, -torch.inf), kind)
+    found = torch.zeros_like(whole).index_put_((entries.outer, entries.place, entries.inner), entries.weights)
+    torch.testing.assert_close(found, whole)
+    assert torch.equal(found > 0, whole > 0)
 
 
 def test_entries_of_masked_rows_are_none() -> None:
     scores = torch.full((2, 5, 3), -torch.inf)
     scores[1, 2, 0] = 4.0
-    found, weights = normalise_entries(scores, "sparse")
-    assert found.tolist() == [1 * 15 + 2 * 3]
-    assert weights.tolist() == [1.0]
+    entries = normalise_entries(scores, "sparse")
+    assert [entries.outer.tolist(), entries.place.tolist(), entries.inner.tolist()] == [[1], [2], [0]]
+    assert entries.weights.tolist() == [1.0]

@@ -27,10 +27,10 @@ from weitblick.model.context_dense import (
     HierarchicalDense,
     Problem,
 )
-from weitblick.model.context_queries import QueryGroup, QueryPlan
+from weitblick.model.context_queries import QueryGroup, plan_of
 from weitblick.model.context_record import AttentionRecord, Recording
 from weitblick.model.context_routed import HierarchicalRouted
-from weitblick.model.sparsemax import Kind
+from weitblick.model.sparsemax import Kind, normalise
 
 Direction = Literal["offline", "online"]
 Path = Literal["auto", "dense", "routed"]
@@ -38,8 +38,8 @@ Path = Literal["auto", "dense", "routed"]
 # Where routing pays (benchmarks/context_attention.py): below that share of sentences in support, from so many
 # sentences and so many pairs of a query and a sentence; sorting few of them costs more than it saves.
 # Online the choice must not depend on weights, or future sentences could change it: there length alone decides.
-ROUTED_SUPPORT = 0.3
-ROUTED_SENTENCES = 20
+ROUTED_SUPPORT = 0.35
+ROUTED_SENTENCES = 8
 ROUTED_PAIRS = 2000
 ROUTED_ONLINE_SENTENCES = 400
 SAMPLED_QUERIES = 32
@@ -105,7 +105,7 @@ class ContextAttention(nn.Module, ABC):
 
     def forward(self, queries: Tensor, layout: Layout, bank: ContextBank, record: bool = False) -> ContextRead:
         """queries [Tq, d], packed by `layout`, whose documents are those of the bank, in any order."""
-        plan = QueryPlan(layout, bank.layout)
+        plan = plan_of(layout, bank.layout)
         wide = torch.promote_types(queries.dtype, torch.float32)
         recording = Recording(bank.layout, plan, self.online, self.has_words, wide) if record else None
         problem = Problem(
@@ -251,7 +251,7 @@ def _sampled_support(problem: Problem, queries: QueryGroup, qs: Tensor, ks: Tens
     cells = qs[queries.cells : queries.cells + group.size * heads * queries.length]
     cells = cells.view(group.size, heads, queries.length, -1)[row, :, sample].transpose(1, 2)  # [B, H, n, d_k]
     keys = ks[group.cells : group.cells + group.size * heads * group.slots].view(group.size, heads, group.slots, -1)
-    weights = problem.visible_weights(
-        keys @ cells.transpose(2, 3), group.positions.unsqueeze(2), queries.positions[row, sample].unsqueeze(1)
-    )
+    hidden = problem.hidden(group.positions, queries.positions[row, sample])
+    scores = (keys @ cells.transpose(2, 3)).mul_(problem.scale).masked_fill_(hidden, -torch.inf)
+    weights = normalise(scores, problem.sentence_kind, 2)
     return (weights > 0).sum(2).to(torch.float64).mean((1, 2)).cpu().numpy()

@@ -75,6 +75,11 @@ class Group:
         return self.sentences.shape[1]
 
     @cached_property
+    def online_positions(self) -> Tensor:
+        """Positions [B, J] for comparing who comes first: an empty slot comes after all."""
+        return self.positions.masked_fill(self.positions < 0, torch.iinfo(self.positions.dtype).max)
+
+    @cached_property
     def widest(self) -> int:
         return max(segment.columns for segment in self.segments)
 
@@ -95,7 +100,9 @@ class BankLayout:
         self.positions: np.ndarray = layout.positions.cpu().numpy()[kept]
         self.word_tokens = torch.from_numpy(_word_tokens(words)).to(self.device)
         self.word_starts: np.ndarray = np.cumsum(self.words) - self.words
+        self.slots: np.ndarray = np.zeros(len(kept), dtype=np.int64)  # [S'] slot of each in its group
         self.groups: list[Group] = []
+        self.planned: tuple[Layout, Any] | None = None  # the last queries and their plan
         self.rows = 0  # one head of one sentence slot
         self.word_cells = 0
         self._sentence_index: list[np.ndarray] = []
@@ -111,6 +118,7 @@ class BankLayout:
         slots = np.arange(counts.max())
         filled = slots < counts[:, None]  # [B, J]
         chosen = order[np.minimum(starts[:, None] + slots, len(order) - 1)]
+        self.slots[chosen[filled]] = np.broadcast_to(slots, filled.shape)[filled]
         lengths = np.where(filled, self.words[chosen], 0)
         sentence_cells = self.rows
         self._sentence_index.append(self._by_head(np.where(filled, chosen, ABSENT)))
@@ -163,6 +171,15 @@ class BankLayout:
         """Document numbers with those that the bank does not have replaced by its last, empty entry."""
         last = len(self.group_of) - 1
         return np.where((documents < 0) | (documents > last), last, documents)
+
+    def slots_at(self, documents: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Slots of the sentences at these positions of their documents; ABSENT where the bank has none."""
+        span = max(self.positions.max(initial=0), positions.max(initial=0)) + 1
+        places = self.documents * span + self.positions
+        order = np.append(np.argsort(places), ABSENT)
+        wanted = documents * span + positions
+        found = order[np.searchsorted(places, wanted, sorter=order[:-1])]
+        return np.where(np.append(places, ABSENT)[found] == wanted, np.append(self.slots, ABSENT)[found], ABSENT)
 
     def take_words(self, packed: Tensor) -> Tensor:
         """[T, d] -> [words, d]"""

@@ -88,39 +88,45 @@ class Problem:
     def heads(self, chunk: Chunk) -> slice:
         return slice(chunk.first * self.bank.heads, chunk.last * self.bank.heads)
 
-    def hidden(self, chunk: Chunk) -> Tensor:
-        """[b, 1, J, q] true where a query may not read a sentence: its own, online a later one, an empty slot."""
-        keys = chunk.queries.group.positions[chunk.first : chunk.last, :, None]
-        return self._hidden(keys, chunk.queries.positions[chunk.first : chunk.last, None, chunk.start : chunk.stop])
+    def hidden(self, keys: Tensor, queries: Tensor) -> Tensor:
+        """[b, 1, J, q] true where a query may not read a sentence: its own, online a later one, an empty slot.
 
-    def _hidden(self, keys: Tensor, queries: Tensor) -> Tensor:
+        Positions of keys [b, J] and of queries [b, q].
+        """
+        keys, queries = keys.unsqueeze(2), queries.unsqueeze(1)
         unseen = (keys >= queries) if self.online else (keys == queries)
         return (unseen | (keys < 0)).unsqueeze(1)
 
-    def visible_weights(self, scores: Tensor, keys: Tensor, queries: Tensor) -> Tensor:
-        """[b, H, J, q] sentence weights from products (overwritten), positions of keys [b, J, 1], queries [b, 1, q]."""
-        return _visible_weights(scores.mul_(self.scale), self._hidden(keys, queries), self.sentence_kind)
-
-    def sentence_scores(self, queries: Tensor, keys: Tensor, chunk: Chunk, hidden: Tensor) -> Tensor:
-        """[b * H, J, q] scores of sentences from query cells and sentence keys, -inf where hidden."""
+    def sentence_scores(self, queries: Tensor, keys: Tensor, chunk: Chunk) -> Tensor:
+        """[b, H, J, q] scores of sentences from query cells and sentence keys, -inf where hidden."""
         k, q = self.sentence_cells(keys, chunk), self.query_cells(queries, chunk).transpose(1, 2)
-        mask = q.new_zeros(hidden.shape).masked_fill_(hidden, -torch.inf)
-        scores = mask.expand(-1, self.bank.heads, -1, -1).contiguous().flatten(0, 1)
-        return scores.baddbmm_(k, q, alpha=self.scale)
+        scores = q.new_empty(len(k), k.shape[1], q.shape[2]).baddbmm_(k, q, beta=0.0, alpha=self.scale)
+        scores = scores.unflatten(0, (chunk.size, -1))
+        rows, columns = slice(chunk.first, chunk.last), slice(chunk.start, chunk.stop)
+        readers, group = chunk.queries, chunk.queries.group
+        if self.online:
+            later = group.online_positions[rows, :, None] >= readers.positions[rows, None, columns]
+            return scores.masked_fill_(later.unsqueeze(1), -torch.inf)
+        # A mask would be as large as the scores of a head; offline it hides but one sentence of each query.
+        own, hide = (x[rows, None, None, columns] for x in (readers.own_slots, readers.own_scores))
+        shape = (-1, self.bank.heads, -1, -1)
+        scores.scatter_add_(2, own.expand(shape), hide.to(scores.dtype).expand(shape))
+        if group.counts[rows].min() < group.slots:
+            scores.masked_fill_((group.positions[rows] < 0)[:, None, :, None], -torch.inf)
+        return scores
 
     def sentence_weights(self, queries: Tensor, keys: Tensor, chunk: Chunk) -> Tensor:
         """alpha_s [b, H, J, q] of a chunk."""
-        hidden = self.hidden(chunk)
-        scores = self.sentence_scores(queries, keys, chunk, hidden).unflatten(0, (chunk.size, -1))
-        weights = normalise(scores, self.sentence_kind, 2)
-        return weights.masked_fill_(hidden, 0.0) if self.sentence_kind == "soft" else weights
+        return normalise(self.sentence_scores(queries, keys, chunk), self.sentence_kind, 2)
 
-    def word_weights(self, queries: Tensor, keys: Tensor, chunk: Chunk, segment: Segment) -> Tensor:
-        """alpha_w [b * H, J, W, q] of the sentences of a segment."""
+    def word_weights(
+        self, queries: Tensor, keys: Tensor, chunk: Chunk, segment: Segment, share: Tensor | None = None
+    ) -> Tensor:
+        """alpha_w [b * H, J, W, q] of the sentences of a segment, times their share [b * H, J, 1, q] if given."""
         bias = segment.bias[self.heads(chunk)].to(keys.dtype)
         q = self.query_cells(queries, chunk).transpose(1, 2)
         scores = torch.baddbmm(bias, self.word_cells(keys, chunk, segment), q, alpha=self.scale)
-        return normalise(scores.view(len(scores), segment.sentences, segment.width, -1), self.word_kind, 2)
+        return normalise(scores.view(len(scores), segment.sentences, segment.width, -1), self.word_kind, 2, share)
 
 
 @dataclass
@@ -164,10 +170,9 @@ class HierarchicalDense(torch.autograd.Function):
                 ctx.kept.sentences.append(alpha)
             target = problem.query_cells(output, chunk)
             for segment in chunk.queries.group.segments:
-                weights = problem.word_weights(qw, kw, chunk, segment)
                 if problem.recorder:
-                    problem.recorder.words(chunk, segment, weights)
-                weights.mul_(_of_segment(alpha, segment))
+                    problem.recorder.words(chunk, segment, problem.word_weights(qw, kw, chunk, segment))
+                weights = problem.word_weights(qw, kw, chunk, segment, _of_segment(alpha, segment))
                 target.baddbmm_(weights.flatten(1, 2).transpose(1, 2), problem.word_cells(vw, chunk, segment))
                 if ctx.kept:
                     ctx.kept.words.append(weights)
@@ -190,7 +195,7 @@ class HierarchicalDense(torch.autograd.Function):
             for segment in chunk.queries.group.segments:
                 k, v = problem.word_cells(kw, chunk, segment), problem.word_cells(vw, chunk, segment)
                 share = _of_segment(alpha, segment)  # [b * H, J, 1, q]
-                weights = next(words) if kept else problem.word_weights(qw, kw, chunk, segment).mul_(share)
+                weights = next(words) if kept else problem.word_weights(qw, kw, chunk, segment, share)
                 d_weights = torch.bmm(v, d_out.transpose(1, 2)).view_as(weights)
                 problem.word_cells(d_vw, chunk, segment).baddbmm_(weights.flatten(1, 2), d_out)
                 d_scores, d_share = rescaled_jacobian_product(weights, share, d_weights, problem.word_kind, 2)
@@ -290,12 +295,6 @@ def _note_sentences(problem: Problem, chunk: Chunk, alpha: Tensor, support: Tens
         problem.recorder.sentences(chunk, alpha)
 
 
-def _visible_weights(scores: Tensor, hidden: Tensor, kind: Kind) -> Tensor:
-    """Weights over visible sentences or words, the last dimension but one; rows without any are zeros."""
-    weights = normalise(scores.masked_fill_(hidden, -torch.inf), kind, -2)
-    return weights.masked_fill_(hidden, 0.0) if kind == "soft" else weights
-
-
 def _of_segment(alpha: Tensor, segment: Segment) -> Tensor:
     """[b, H, J, q] -> [b * H, J of the segment, 1, q]"""
     return alpha.flatten(0, 1)[:, segment.first : segment.last].unsqueeze(2)
@@ -320,7 +319,9 @@ def _sentence_backward(
 
 def _document_word_weights(problem: Problem, q: Tensor, k: Tensor, chunk: Chunk) -> Tensor:
     """[b * H, columns of all segments, q] weights over all visible words."""
-    hidden, scores, places = problem.hidden(chunk), [], []
+    readers, rows = chunk.queries, slice(chunk.first, chunk.last)
+    hidden = problem.hidden(readers.group.positions[rows], readers.positions[rows, chunk.start : chunk.stop])
+    scores, places = [], []
     queries = problem.query_cells(q, chunk).transpose(1, 2)
     for segment in chunk.queries.group.segments:
         scores.append(torch.bmm(problem.word_cells(k, chunk, segment), queries))
@@ -329,4 +330,4 @@ def _document_word_weights(problem: Problem, q: Tensor, k: Tensor, chunk: Chunk)
         places.append(unseen | empty.unsqueeze(1))
     joined = torch.cat(scores, 1).mul_(problem.scale)
     joined = joined.view(chunk.size, problem.bank.heads, *joined.shape[1:])
-    return _visible_weights(joined, torch.cat(places, 2), problem.word_kind).flatten(0, 1)
+    return normalise(joined.masked_fill_(torch.cat(places, 2), -torch.inf), problem.word_kind, 2).flatten(0, 1)

@@ -23,6 +23,8 @@ class QueryGroup:
     length: int  # Q
     counts: np.ndarray  # [B] queries of each document
     positions: Tensor  # [B, Q] position of the query's sentence in its document
+    own_slots: Tensor  # [B, Q] slot of the query's own sentence; any if the bank does not have it
+    own_scores: Tensor  # [B, Q] what to add to its score to hide it: -inf; 0 if the bank does not have it
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class QueryPlan:
         place = np.where(known, start + row * length + rank, self.places)  # [Tq]
         first = start * heads + row * heads * length + rank  # [Tq] cell of the first head
         cells = np.where(known[:, None], first[:, None] + np.arange(heads) * length[:, None], self.places * heads)
-        place_position = np.zeros(self.places + 1, dtype=np.int64)
-        place_position[place] = np.repeat(positions, lengths)
+        place_sentence = np.zeros((2, self.places + 1), dtype=np.int64)
+        place_sentence[:, place] = np.repeat([positions, bank.slots_at(documents, positions)], lengths, axis=1)
         place_token = np.full(self.places + 1, ABSENT)
         place_token[place] = np.arange(self.tokens)
         self.place_token: np.ndarray = place_token[:-1]  # [places] the packed query, or ABSENT
@@ -79,19 +81,16 @@ class QueryPlan:
         self.index = torch.from_numpy(index).to(device)
         self.inverse = torch.from_numpy(cells.reshape(-1)).to(device)
         self.cells = self.places * heads
-        all_positions = torch.from_numpy(place_position).to(device)
-        self.groups = [
-            QueryGroup(
-                g,
-                int(begin) * heads,
-                int(begin),
-                width,
-                counts[g.documents],
-                all_positions[begin : begin + g.size * width].view(g.size, width),
+        by_place = torch.from_numpy(place_sentence).to(device)
+        self.groups: list[QueryGroup] = []
+        for g, begin, width in zip(bank.groups, starts, longest, strict=True):
+            if not width:
+                continue
+            at, own = by_place[:, begin : begin + g.size * width].view(2, g.size, width)
+            hide = torch.zeros_like(own, dtype=torch.float32).masked_fill_(own >= 0, -torch.inf)
+            self.groups.append(
+                QueryGroup(g, int(begin) * heads, int(begin), width, counts[g.documents], at, own.clamp_min(0), hide)
             )
-            for g, begin, width in zip(bank.groups, starts, longest, strict=True)
-            if width
-        ]
 
     @staticmethod
     def _present(documents: np.ndarray, positions: np.ndarray, bank: BankLayout) -> np.ndarray:
@@ -140,6 +139,13 @@ class QueryPlan:
                     length = int(queries.counts[first:last].max())
                     for start in range(0, length, step):
                         yield Chunk(queries, first, last, start, min(start + step, length))
+
+
+def plan_of(layout: Layout, bank: BankLayout) -> QueryPlan:
+    """The plan of these queries. The bank keeps it until others come: a decoder asks with the same at each step."""
+    if bank.planned is None or bank.planned[0] is not layout:
+        bank.planned = layout, QueryPlan(layout, bank)
+    return bank.planned[1]
 
 
 def _runs(chosen: np.ndarray) -> Iterator[tuple[int, int]]:
