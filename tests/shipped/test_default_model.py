@@ -17,7 +17,10 @@ def test_it_is_small_and_complete():
 
 def test_its_translations_are_kept():
     translator = Translator.load()
-    assert translator.model.context is not None
-    for context in (True, False):
-        document = translator.translate(GOLDEN["source"], context=context)
-        assert document.targets == GOLDEN["with" if context else "without"]
+    for document in GOLDEN:
+        for name, context in (("with", True), ("without", False)):
+            assert translator.translate(document["source"], context=context).targets == document[name]
+
+
+def test_context_decides_a_pronoun():
+    assert any(document["with"] != document["without"] for document in GOLDEN)
