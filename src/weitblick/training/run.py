@@ -67,6 +67,7 @@ def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
             sentence_model, pipeline, recipe, world, folder / "sentence" / "model", quiet, finish,
         )  # fmt: skip
     if recipe.stage == "sentence":
+        assert sentence_model is not None
         if world.first:
             save_model(folder / "best", sentence_model, pipeline, recipe.model, _facts(recipe, figures))
         world.barrier()
