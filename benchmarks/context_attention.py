@@ -16,25 +16,23 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
+from tools.ours import begin, clock_of, model_section, narrow
 from tools.sizes import SIZES
 from tools.text import lengths
-from tools.turns import circumstances, ratio, report, take_turns
+from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.memory import tune_allocator
+from weitblick.config.recipe import ContextSection
 from weitblick.model.build import build
 from weitblick.model.context_layer import ContextLayer
 
-NARROW = 3.0
 ENOUGH_SENTENCES = 40
 ENCODED_SENTENCES = 64
 CEILING = "no attention"
@@ -42,9 +40,7 @@ CEILING = "no attention"
 
 def main() -> None:
     options = parse_options()
-    torch.set_num_threads(options.threads)
-    tune_allocator()
-    started = circumstances()
+    started = begin(options)
     measure = {"training": training, "inference": inference}[options.what]
     rows = [row for size in options.sizes for count in options.sentences for row in measure(size, count, options)]
     report(f"Context layer, {options.what}", rows, started, options.json)
@@ -58,7 +54,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--words", nargs="+", choices=["soft", "sparse"], default=["soft", "sparse"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--clock", choices=["processor", "wall"], default="processor")
+    parser.add_argument("--clock", choices=CLOCKS, default="cpu", help=CLOCK_HELP)
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     options.sentences = options.sentences or ([10, 40, 120] if options.what == "training" else [40, 500, 2000, 5000])
@@ -78,34 +74,25 @@ def documents(sentences: int, dimension: int) -> tuple[Layout, Tensor]:
 
 
 def layer_of(size: str, words: str, path: str, scale: float = 1.0) -> ContextLayer:
-    shape = SIZES[size]
-    model = ModelSection(dimension=shape.dimension, feed_forward=shape.feed_forward, heads=shape.heads)
     torch.manual_seed(1)
-    layer = ContextLayer(ContextSection(kind="hierarchical", word_attention=words, path=path), model)
+    section = ContextSection(kind="hierarchical", word_attention=words, path=path)
+    layer = ContextLayer(section, model_section(SIZES[size]))
     with torch.no_grad():
         layer.attention.sentence_query.weight.mul_(scale)
     return layer
 
 
-@torch.no_grad()
 def narrow_scale(size: str, layout: Layout, states: Tensor) -> float:
-    """How much stronger sentence queries must be for about `NARROW` sentences in support, by bisection on a sample."""
-    low, high = 0.0, 8.0  # of the logarithm
-    sample = Layout.of([64], [0], [int(layout.positions.max()) + 1])
+    """How much stronger sentence queries must be for narrow supports, found on a sample of them."""
     attention = layer_of(size, "soft", "dense").attention
-    bank, weight = attention.prepare(states, states, layout), attention.sentence_query.weight
-    original = weight.clone()
-    for _ in range(7):
-        middle = (low + high) / 2
-        weight.copy_(original * 2.0**middle)
-        support = attention(states[:64], sample, bank).support.mean()
-        low, high = (middle, high) if support > NARROW else (low, middle)
-    return 2.0**middle
+    sample = Layout.of([64], [0], [int(layout.positions.max()) + 1])
+    with torch.no_grad():
+        return narrow(attention, states[:64], sample, attention.prepare(states, states, layout))
 
 
 def timed(run: Callable[[], Any], options: argparse.Namespace, tokens: int) -> Callable[[], float]:
     """Microseconds per token of one run."""
-    clock = time.process_time if options.clock == "processor" else time.perf_counter
+    clock = clock_of(options)
 
     def once() -> float:
         started = clock()
@@ -200,14 +187,7 @@ def inference(size: str, sentences: int, options: argparse.Namespace) -> list[di
 def encoder_of(size: str, layout: Layout) -> Callable[[], None]:
     """Encodes the sentences of `layout` in batches, as translating does."""
     shape = SIZES[size]
-    section = ModelSection(
-        dimension=shape.dimension,
-        feed_forward=shape.feed_forward,
-        encoder_layers=shape.layers,
-        decoder_layers=1,
-        heads=shape.heads,
-    )
-    model = build(section, ContextSection(), shape.vocabulary, shape.vocabulary).sentence.eval()
+    model = build(model_section(shape), ContextSection(), shape.vocabulary, shape.vocabulary).sentence.eval()
     batches = [Layout.of(part.tolist()) for part in layout.lengths.split(ENCODED_SENTENCES)]
     tokens = [torch.randint(4, shape.vocabulary, (batch.tokens,)) for batch in batches]
 

@@ -13,18 +13,17 @@ shares are medians of quotients of neighbouring runs.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import torch
+from tools.ours import begin, clock_of, model_section, narrow
 from tools.sizes import SIZES, Size
 from tools.text import lengths, words
-from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
+from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
 
-from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.memory import tune_allocator
+from weitblick.config.recipe import ContextSection
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.special import EOS
@@ -33,15 +32,12 @@ from weitblick.translation.context import Sources, read_sources, source_bank, ta
 from weitblick.translation.window import batches_by_length
 
 BASE = "sentence level"
-NARROW = 3.0
 BATCH_TOKENS = 4096
 
 
 def main() -> None:
     options = parse_options()
-    torch.set_num_threads(options.threads)
-    tune_allocator()
-    started = circumstances()
+    started = begin(options)
     rows = [row for size in options.sizes for beam in options.beams for row in measure(size, beam, options)]
     report("Decoding with context as a share of decoding without", rows, started, options.json)
 
@@ -80,7 +76,7 @@ class Contestant:
         self.sources = Sources(words(source, shape.vocabulary, options.seed), documents, positions)
         self.drafts = words(target, shape.vocabulary, options.seed + 1)
         self.model = random_model(shape, section, options.seed)
-        self.clock = time.perf_counter if options.clock == "wall" else time.process_time
+        self.clock = clock_of(options)
         self.search = SearchOptions(beam, length_factor=1.0, length_slack=0)
         if support == "narrow":
             self._narrow()
@@ -107,27 +103,15 @@ class Contestant:
 
     @torch.no_grad()
     def _narrow(self) -> None:
-        """Scales the sentence queries until supports are as small as those of a trained model."""
-        attention: Any = self.model.context.attention  # type: ignore[union-attr]
         memory = self.sources.encode(self.model.sentence)
-        bank = self._bank(memory)
         queries, layout = memory[: int(self.sources.lengths[0])], self.sources.pack([0]).layout
-        for _ in range(24):
-            if float(attention(queries, layout, bank).support.mean()) <= NARROW:
-                return
-            attention.sentence_query.weight.mul_(1.5)
+        narrow(self.model.context.attention, queries, layout, self._bank(memory))  # type: ignore[union-attr]
 
 
 def random_model(shape: Size, section: dict[str, str], seed: int) -> DocumentModel:
     """A model that never ends a sentence by itself: the limit, the length of the source, does."""
     torch.manual_seed(seed)
-    model = ModelSection(
-        dimension=shape.dimension,
-        feed_forward=shape.feed_forward,
-        encoder_layers=shape.layers,
-        decoder_layers=shape.layers,
-        heads=shape.heads,
-    )
+    model = model_section(shape)
     built = build(model, ContextSection(**section), shape.vocabulary, shape.vocabulary).eval()  # type: ignore[arg-type]
     with torch.no_grad():
         built.sentence.output_bias[EOS] = -1e4

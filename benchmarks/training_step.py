@@ -12,21 +12,20 @@ turns; shares are medians of quotients of neighbouring runs.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import torch
+from tools.ours import begin, clock_of, model_section, narrow
 from tools.sizes import SIZES, Size
 from tools.text import lengths, words
-from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
+from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
 from torch import Tensor
 
 from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.config.recipe import ContextSection, ContextStageSection, ModelSection
-from weitblick.memory import tune_allocator
+from weitblick.config.recipe import ContextSection, ContextStageSection
 from weitblick.model.build import build
 from weitblick.model.context_attention import ContextAttention
 from weitblick.model.context_bank import ContextBank
@@ -42,7 +41,6 @@ KINDS: dict[str, dict[str, str]] = {
     "sparse-sparse": {"kind": "hierarchical", "word_attention": "sparse"},
 }
 ENOUGH_SENTENCES = 40  # short documents come several in a batch
-NARROW = 3.0
 PLAIN = "plain Transformer"
 
 
@@ -59,9 +57,7 @@ class Variant:
 
 def main() -> None:
     options = parse_options()
-    torch.set_num_threads(options.threads)
-    tune_allocator()
-    started = circumstances()
+    started = begin(options)
     rows = [row for size in options.sizes for count in options.sentences for row in measure(size, count, options)]
     report("Training step as a share of the plain Transformer", rows, started, options.json)
 
@@ -70,7 +66,7 @@ def measure(size: str, sentences: int, options: argparse.Namespace) -> list[dict
     shape = SIZES[size]
     texts = documents(shape, sentences, options.seed)
     plain = Contestant(shape, ContextSection(), texts)
-    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    clock = clock_of(options)
     rows: list[dict[str, Any]] = []
     for integration in options.integrations:
         variants = [
@@ -81,7 +77,7 @@ def measure(size: str, sentences: int, options: argparse.Namespace) -> list[dict
         runs: dict[str, Contestant] = {PLAIN: plain}
         for variant in variants:
             section = ContextSection(integration=integration, **KINDS[variant.kind])
-            runs[variant.name] = Contestant(shape, section, texts, narrow=variant.support == "narrow")
+            runs[variant.name] = Contestant(shape, section, texts, narrowed=variant.support == "narrow")
         ceiling = Contestant(shape, ContextSection(integration=integration, kind="hierarchical"), texts)
         ceiling.remove_attention()
         runs["ceiling"] = ceiling
@@ -124,24 +120,16 @@ def documents(shape: Size, sentences: int, seed: int) -> Texts:
 class Contestant:
     """A model and its optimiser. The rate is 0: the work is the same, and supports stay as they were set."""
 
-    def __init__(self, shape: Size, context: ContextSection, texts: Texts, *, narrow: bool = False) -> None:
+    def __init__(self, shape: Size, context: ContextSection, texts: Texts, *, narrowed: bool = False) -> None:
         torch.manual_seed(1)
-        section = ModelSection(
-            dimension=shape.dimension,
-            feed_forward=shape.feed_forward,
-            encoder_layers=shape.layers,
-            decoder_layers=shape.layers,
-            heads=shape.heads,
-            tied_embeddings="output",
-        )
         self.texts = texts
         self.stage = ContextStageSection(learning_rate=1e-30)
-        self.model = build(section, context, shape.vocabulary, shape.vocabulary)
+        self.model = build(model_section(shape), context, shape.vocabulary, shape.vocabulary)
         self.optimiser = Optimiser(self.model, self.stage)
         self.update = 0
         self.support: float | None = None
         if self.model.context is not None:
-            self.support = narrow_support(self.model, Batch(pack_pairs(*texts)), NARROW if narrow else None)
+            self.support = support_of(self.model, Batch(pack_pairs(*texts)), narrowed)
 
     def remove_attention(self) -> None:
         attention = self.model.context.attention  # type: ignore[union-attr]
@@ -165,27 +153,18 @@ class Contestant:
         return len(labels) / (clock() - started)
 
 
-def narrow_support(model: DocumentModel, batch: Batch, wanted: float | None) -> float:
-    """Scales the sentence queries until the mean support is `wanted` (as it is for None); returns the mean support."""
+def support_of(model: DocumentModel, batch: Batch, narrowed: bool) -> float:
+    """The mean support of a batch, after narrowing it if wanted."""
     context, seen = model.context, []
     assert context is not None
     hook = context.register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
     with torch.no_grad():
         model.eval()(batch)
-    hook.remove()
-    _, queries, layout, bank = seen[0]
-    attention = context.attention
-    measured: Callable[[], float] = lambda: float(attention(queries, layout, bank).support.mean())  # noqa: E731
-    with torch.no_grad():
-        if wanted is None:
-            return measured()
-        weight = attention.sentence_query.weight
-        original, low, high = weight.clone(), 0.0, 10.0  # of the logarithm of the scale
-        for _ in range(10):
-            middle = (low + high) / 2
-            weight.copy_(original * 2.0**middle)
-            low, high = (middle, high) if measured() > wanted else (low, middle)
-        return measured()
+        hook.remove()
+        _, queries, layout, bank = seen[0]
+        if narrowed:
+            narrow(context.attention, queries, layout, bank)
+        return float(context.attention(queries, layout, bank).support.mean())
 
 
 class _Projections(torch.autograd.Function):
