@@ -24,6 +24,7 @@ from weitblick.text.special import EOS
 VARIANTS = [
     {"kind": "hierarchical"},
     {"kind": "hierarchical", "integration": "decoder"},
+    {"kind": "hierarchical", "integration": "decoder", "values": "words"},
     {"kind": "word", "direction": "online"},
     {"kind": "sentence", "integration": "decoder", "direction": "online", "states": "frozen"},
     {"kind": "zhang"},

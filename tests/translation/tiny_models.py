@@ -33,12 +33,21 @@ OURS = [
     for direction in ("offline", "online")
     for states in ("live", "frozen")
 ]
+WORDS = [
+    {"kind": kind, "integration": "decoder", "direction": direction, "states": states, "values": "words"}
+    for kind, direction, states in (
+        ("hierarchical", "offline", "live"),
+        ("hierarchical", "online", "frozen"),
+        ("word", "online", "live"),
+        ("sentence", "offline", "live"),
+    )
+]
 BASELINES = [
     {"kind": kind, "integration": integration, "direction": "online"}
     for kind in ("zhang", "han")
     for integration in ("encoder", "decoder")
 ]
-VARIANTS: list[dict[str, str]] = [{"kind": "none"}, *OURS, *BASELINES]
+VARIANTS: list[dict[str, str]] = [{"kind": "none"}, *OURS, *WORDS, *BASELINES]
 
 
 def name(variant: dict[str, str]) -> str:

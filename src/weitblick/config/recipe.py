@@ -57,6 +57,11 @@ class ContextSection(Section):
     states: Literal["live", "frozen"] = Field(
         "live", description="context states of the model itself, or constants of the stage-1 model (the paper)"
     )
+    values: Literal["states", "words"] = Field(
+        "states",
+        description="decoder: what a target word of the context says: the state that predicted it (the paper), or the "
+        "word itself, so that earlier wordings can be taken up",
+    )
     backpropagate: bool = Field(False, description="let gradients reach live context states")
     heads: int | None = Field(None, gt=0, description="heads of the context layer; the model's if not given")
     dropout: float = Field(0.1, ge=0, lt=1, description="inside the context layer")
@@ -70,6 +75,12 @@ class ContextSection(Section):
         False, description="start query and key projections near the identity: like attends to like at once"
     )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
+
+    @model_validator(mode="after")
+    def _check_values(self) -> ContextSection:
+        if self.values == "words" and (self.integration == "encoder" or self.kind in ("zhang", "han")):
+            raise ValueError("values: words needs integration: decoder and kind: sentence, word or hierarchical")
+        return self
 
     @model_validator(mode="after")
     def _complete_baselines(self) -> ContextSection:

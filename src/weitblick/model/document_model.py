@@ -130,8 +130,12 @@ class DocumentModel(nn.Module):
                 assert target is not None, "bilingual context needs target sentences"
                 memory = model.encode(source.tokens, source.layout)
                 decoded = model.decode(target.tokens, target.layout, memory, source.layout)
-                keys, values, layout = decoded.attended, decoded.final, target.layout
+                keys, values, layout = *self.target_context(model, target.tokens, decoded), target.layout
         return self.context.prepare(keys, values, layout)
+
+    def target_context(self, model: SentenceModel, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
+        """Keys and values [T, d] that target sentences offer, from the decoder's pass of `model` over them."""
+        return states.attended, model.next_words(tokens) if self.section.values == "words" else states.final
 
     def encode(
         self, source: Packed, bank: Bank | None, reading: Reading = PLAIN
@@ -149,7 +153,9 @@ class DocumentModel(nn.Module):
         """The next step of all hypotheses [N] -> states [N, d]; `hypotheses` has one token for each."""
         if not self.in_decoder or bank is None:
             return self.sentence.step(tokens, cache).final
-        return self._read(lambda extras: self.sentence.step(tokens, cache, extras), hypotheses, bank).states
+        return self._read(
+            lambda extras: self.sentence.step(tokens, cache, extras), Packed(tokens, hypotheses), bank
+        ).states
 
     def _encode(
         self, source: Packed, bank: Bank | None, reading: Reading, live: bool = False
@@ -160,7 +166,7 @@ class DocumentModel(nn.Module):
 
         if not self.in_encoder or (bank is None and not live):
             return run().final, None
-        result = self._read(run, source.layout, bank, reading)
+        result = self._read(run, source, bank, reading)
         return result.states, result
 
     def _decode(
@@ -177,32 +183,33 @@ class DocumentModel(nn.Module):
 
         if not self.in_decoder or (bank is None and not live):
             return ModelOutput(run().final)
-        result = self._read(run, target.layout, bank, reading)
+        result = self._read(run, target, bank, reading)
         return ModelOutput(result.states, result)
 
     def _read(
         self,
         run: Callable[[SubLayers], DecoderStates],
-        layout: Layout,
+        readers: Packed,
         bank: Bank | None,
         reading: Reading = PLAIN,
     ) -> ContextResult:
         """Runs the encoder or decoder and reads the context, inside its layers or behind them; without a bank, the
         sentences of this very pass are the context."""
         assert self.context is not None
-        readers = reading.layout(layout)
+        layout = reading.layout(readers.layout)
         how: dict[str, Any] = {"use": reading.use, "floor": reading.floor, "record": reading.record}
-        inside = None if bank is None else self.context.inside(readers, bank, **how)
+        inside = None if bank is None else self.context.inside(layout, bank, **how)
         if inside is not None:
             return inside.result(run(inside.sub_layers).final)
         states = run(None)
         if bank is None:
-            bank = self.context.prepare(*self._as_context(states), layout)
-        return self.context(states.final, states.attended, readers, bank, **how)
+            bank = self.context.prepare(*self._as_context(readers.tokens, states), readers.layout)
+        return self.context(states.final, states.attended, layout, bank, **how)
 
-    def _as_context(self, states: DecoderStates) -> tuple[Tensor, Tensor]:
+    def _as_context(self, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
         """Keys and values; one and the same tensor where they are the same states."""
+        keys, values = self.target_context(self.sentence, tokens, states)
         if self.section.backpropagate:
-            return states.attended, states.final
-        keys = states.attended.detach()
-        return keys, keys if states.final is states.attended else states.final.detach()
+            return keys, values
+        kept = keys.detach()
+        return kept, kept if values is keys else values.detach()

@@ -75,6 +75,11 @@ class SentenceModel(nn.Module, ABC):
         weight = self.target_table.weight if self.output_table is None else self.output_table
         return weight, self.output_bias
 
+    def next_words(self, tokens: Tensor) -> Tensor:
+        """[T] tokens as the decoder reads them -> embeddings [T, d] of the words that its steps predict; what stands at
+        the last step of a sentence, which predicts no word, is of no use."""
+        return self.target_table(tokens.roll(-1)) * self.dimension**0.5
+
     @abstractmethod
     def encode(
         self, tokens: Tensor, layout: Layout, extras: Sequence[Callable[[Tensor], Tensor]] | None = None

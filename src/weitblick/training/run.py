@@ -147,8 +147,8 @@ def _take_over(model: DocumentModel, base: DocumentModel) -> None:
         _copy(model.context, base.context)
 
 
-def _place(model: DocumentModel) -> tuple[str, str]:
-    return model.section.kind, model.section.integration
+def _place(model: DocumentModel) -> tuple[str, str, str]:
+    return model.section.kind, model.section.integration, model.section.values
 
 
 def _copy(module: nn.Module, base: nn.Module) -> None:

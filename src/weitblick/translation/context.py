@@ -94,7 +94,7 @@ def target_bank(model: DocumentModel, sources: Sources, memory: Tensor, targets:
 def target_states(
     model: DocumentModel, sources: Sources, memory: Tensor, targets: IdLists
 ) -> tuple[Tensor, Tensor, Layout]:
-    """Decoder states [T, d] after source attention and at the end, of the steps that predict the targets' words."""
+    """Keys and values [T, d] of the steps that predict the targets' words, and their layout."""
     provider = model.sentence if model.frozen is None else model.frozen
     memory = memory if model.frozen is None else sources.encode(model.frozen)
     lengths = np.array([len(target) + 1 for target in targets], dtype=np.int64)
@@ -103,8 +103,9 @@ def target_states(
         source, target = sources.pack(part), sources.pack_targets(part, targets)
         own = memory.index_select(0, sources.rows(part))
         states = provider.decode(target.tokens, target.layout, own, source.layout)
-        keys.append(states.attended)
-        values.append(states.final)
+        part_keys, part_values = model.target_context(provider, target.tokens, states)
+        keys.append(part_keys)
+        values.append(part_values)
     layout = Layout.of(lengths.tolist(), sources.documents.tolist(), sources.positions.tolist(), sources.device)
     return torch.cat(keys), torch.cat(values), layout
 
