@@ -8,9 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from weitblick.batches.store import CorpusStore
 from weitblick.config import load_recipe
 from weitblick.errors import UserError
 from weitblick.model.folder import load_model, read_weights
@@ -230,6 +232,21 @@ def test_a_context_aware_model_is_trained_on(undisturbed, recipe_file, corpus, t
     assert all(torch.allclose(value, expected[name], atol=1e-6) for name, value in kept.state_dict().items())
     other = load_model(run(recipe_file, corpus, tmp_path / "other", *common, "context.integration=decoder")).model
     assert not torch.allclose(other.context.inner.weight, kept.context.inner.weight)
+
+
+@pytest.mark.parametrize("wish", ["translation", "mixed"])
+def test_translations_as_target_context(undisturbed, recipe_file, corpus, tmp_path, wish):
+    common = ["stage=context", f"stage1={undisturbed / 'sentence' / 'model'}", "context.integration=decoder"]
+    more = [f"context_stage.target_context={wish}", "context_stage.updates=2", "context.values=words"]
+    best = run(recipe_file, corpus, tmp_path / "run", *common, *more)
+    assert load_model(best).model.section.values == "words"
+    own, read = (CorpusStore(tmp_path / "run" / "data" / name) for name in ("train", f"train-{wish}"))
+    assert np.array_equal(own.ids["source"], read.ids["source"])
+    same = [
+        all(np.array_equal(own.sentence("target", i), read.sentence("target", i)) for i in own.document(number))
+        for number in range(len(own))
+    ]
+    assert same == [wish == "mixed" and number % 2 == 1 for number in range(len(own))]
 
 
 def test_a_stage_may_end_with_its_last_weights(recipe_file, corpus, tmp_path):

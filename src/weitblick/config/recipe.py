@@ -160,8 +160,10 @@ class ContextStageSection(StageSection):
     )
     context_floor: float = Field(0.0, ge=0, lt=1, description="least share of the context in the gate at the start")
     context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
-    target_context: Literal["reference", "translation"] = Field(
-        "reference", description="target context in training: references or the stage-1 model's translations"
+    target_context: Literal["reference", "translation", "mixed"] = Field(
+        "reference",
+        description="target context in training: references, the stage-1 model's translations, or these in every "
+        "second document",
     )
 
 

@@ -18,7 +18,7 @@ from weitblick.translation.translator import Translator
 from weitblick.translation.units import Unit
 from weitblick.translation.window import translate_units
 
-GREEDY = TranslationOptions(beam=1)
+GREEDY = TranslationOptions(beam=1, context=False)
 WINDOW_DOCUMENTS = 100
 
 
@@ -46,27 +46,37 @@ class DevBleu:
         return sacrebleu.corpus_bleu(hypotheses, [references]).score
 
 
-def translated_store(model: DocumentModel, store: CorpusStore, folder: Path, world: World) -> CorpusStore:
-    """The same documents with the model's own greedy translations as targets; made once, by the first process."""
+def translated_store(
+    model: DocumentModel, store: CorpusStore, folder: Path, world: World, every: int = 1
+) -> CorpusStore:
+    """The same documents with the model's own greedy translations as targets, or of `every` second,
+    third, ... document; the others keep their references. Made once, by the first process."""
     if world.first and not folder.exists():
         model.eval().to(world.device)
         vocabulary = max(len(model.sentence.source_table.weight), len(model.sentence.target_table.weight))
         with StoreWriter(folder, vocabulary) as writer:
             for start in range(0, len(store), WINDOW_DOCUMENTS):
                 numbers = range(start, min(start + WINDOW_DOCUMENTS, len(store)))
-                _translate_window(model, store, numbers, writer)
+                _translate_window(model, store, numbers, writer, every)
     world.barrier()
     return CorpusStore(folder)
 
 
-def _translate_window(model: DocumentModel, store: CorpusStore, numbers: range, writer: StoreWriter) -> None:
+def _translate_window(
+    model: DocumentModel, store: CorpusStore, numbers: range, writer: StoreWriter, every: int
+) -> None:
     units = [
         Unit(index, position, position, "", [int(i) for i in store.sentence("source", sentence)])
         for index, number in enumerate(numbers)
+        if number % every == 0
         for position, sentence in enumerate(store.document(number))
     ]
     found = iter(translate_units(model, units, GREEDY))
     for number in numbers:
         sentences = store.document(number)
         sources = [store.sentence("source", sentence) for sentence in sentences]
-        writer.add(str(number), sources, [next(found)[0].ids for _ in sentences])
+        if number % every == 0:
+            targets = [next(found)[0].ids for _ in sentences]
+        else:
+            targets = [store.sentence("target", sentence) for sentence in sentences]
+        writer.add(str(number), sources, targets)

@@ -78,9 +78,11 @@ def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
     _take_over(model, sentence_model)
     train_stores = [stores["train"], *([stores["mix"]] if "mix" in stores else [])]
     translated = None
-    if recipe.context_stage.target_context == "translation" and model.reads_target:
+    wish = recipe.context_stage.target_context
+    if wish != "reference" and model.reads_target:
+        every = 2 if wish == "mixed" else 1
         translated = [
-            translated_store(sentence_model, store, store.folder.with_name(f"{store.folder.name}-translated"), world)
+            translated_store(sentence_model, store, store.folder.with_name(f"{store.folder.name}-{wish}"), world, every)
             for store in train_stores
         ]
     figures = _run_stage(
