@@ -134,6 +134,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory, pipeline: TextPipeline, doc
     return folder
 
 
+def test_target_context_may_be_other_translations(documents: list[Document], pipeline: TextPipeline) -> None:
+    model = translator_of(pipeline, integration="decoder", values="words").model
+    changed = [Document(d.id, tuple(Sentence(s, "Ja.") for s in d.sources)) for d in documents]
+    own = measure_usage(model, encode_corpus(pipeline, documents))
+    same = measure_usage(model, encode_corpus(pipeline, documents, documents))
+    other = measure_usage(model, encode_corpus(pipeline, documents, changed))
+    assert same == own
+    assert other["tokens"] == own["tokens"]  # what is scored are the references all the same
+    assert other["log_probability_per_token"]["removed"] == own["log_probability_per_token"]["removed"]
+    assert other["log_probability_per_token"]["own"] != own["log_probability_per_token"]["own"]
+
+
 def run(*arguments: str | Path) -> dict:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert result.exit_code == 0
@@ -165,6 +177,7 @@ def test_the_commands_print_json(folder: Path) -> None:
         (["contrast", "model", "suite.jsonl", "--no-context", "--controls"], "exclude each other"),
         (["usage", "sentence", "test.en", "test.de"], "sentence-level model"),
         (["usage", "model", "test.en", "suite.jsonl"], "suite.jsonl"),
+        (["usage", "model", "test.en", "test.de", "--target-context", "test.de"], "reads no target sentences"),
         (["usage", "model", "test.en", "a", "b"], "name [MODEL] SOURCE TARGET"),
     ],
 )

@@ -34,6 +34,14 @@ def usage(
         bool, typer.Option("--translate", help="Translate with own, removed and random context, too: BLEU of each.")
     ] = False,
     beam: Annotated[int, typer.Option(min=1, help="Beam of --translate.")] = 4,
+    target_context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Translations to read as target context in place of the references: a model's own are what it reads "
+            "when it translates, references are what it reads after a human.",
+        ),
+    ] = None,
     from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format (guessed).")] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N documents.")] = None,
     seed: Annotated[int, typer.Option(help="Of random contexts and of confidence intervals.")] = 1,
@@ -62,10 +70,16 @@ def usage(
         raise UserError(
             "is a sentence-level model: it has no context to use", where=model, remedy="name a context-aware model"
         )
-    corpus = encode_corpus(translator.pipeline, documents)
+    contexts = None
+    if target_context is not None:
+        if not translator.model.reads_target:
+            raise UserError("the model reads no target sentences as context", remedy="leave --target-context away")
+        contexts = list(islice(read_documents([files[0], target_context], from_format), limit))
+    corpus = encode_corpus(translator.pipeline, documents, contexts)
     with progress_bar(3 * len(corpus.references), "scoring") as advance:
         found = measure_usage(translator.model, corpus, seed=seed, batch_tokens=batch_tokens, progress=advance)
-    report: dict[str, Any] = {"model": model or "default", "source": files[0], "target": files[1], **found}
+    report: dict[str, Any] = {"model": model or "default", "source": files[0], "target": files[1]}
+    report |= {"target_context": target_context or files[1], **found}
     if translate:
         report["bleu"] = measure_translations(translator, documents, beam=beam, seed=seed)
     if as_json:

@@ -51,17 +51,24 @@ class EncodedCorpus:
     references: list[Candidate]
 
 
-def encode_corpus(pipeline: TextPipeline, documents: Sequence[Document]) -> EncodedCorpus:
+def encode_corpus(
+    pipeline: TextPipeline, documents: Sequence[Document], contexts: Sequence[Document] | None = None
+) -> EncodedCorpus:
+    """`contexts`: the same documents with the targets that are read as context, if not the references."""
     encoded, references = [], []
-    for number, document in enumerate(documents):
+    for number, (document, context) in enumerate(zip(documents, contexts or documents, strict=True)):
         sources = pipeline.encode_source(document.sources)
-        targets = pipeline.encode_target([target or "" for target in document.targets])
-        encoded.append(ScoringDocument(sources, targets))
+        targets = _encode_targets(pipeline, document)
+        encoded.append(ScoringDocument(sources, _encode_targets(pipeline, context) if contexts else targets))
         pairs = enumerate(zip(sources, targets, strict=True))
         references += [Candidate(number, index, target) for index, (source, target) in pairs if source and target]
     if not references:
         raise UserError("no sentence has both a source and a target", remedy="name SOURCE and TARGET")
     return EncodedCorpus(encoded, references)
+
+
+def _encode_targets(pipeline: TextPipeline, document: Document) -> list[list[int]]:
+    return pipeline.encode_target([target or "" for target in document.targets])
 
 
 def measure_usage(

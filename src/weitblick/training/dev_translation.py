@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from weitblick.batches.store import CorpusStore, StoreWriter
+from weitblick.batches.store import CorpusStore, Ids, StoreWriter
 from weitblick.distributed import World
 from weitblick.documents.document import Document
 from weitblick.documents.formats import read_documents
@@ -75,8 +75,7 @@ def _translate_window(
     for number in numbers:
         sentences = store.document(number)
         sources = [store.sentence("source", sentence) for sentence in sentences]
+        targets: Sequence[Ids] = [store.sentence("target", sentence) for sentence in sentences]
         if number % every == 0:
             targets = [next(found)[0].ids for _ in sentences]
-        else:
-            targets = [store.sentence("target", sentence) for sentence in sentences]
         writer.add(str(number), sources, targets)
