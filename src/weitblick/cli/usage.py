@@ -94,15 +94,16 @@ def _print(report: dict[str, Any]) -> None:
 
     console = Console()
     table = Table("log-probability", box=None, pad_edge=False)
-    for name in ("per token", "95% interval", "per sentence", "95% interval", "better", "worse"):
+    for name in ("per token", "95% interval", "better", "worse"):
         table.add_column(name, justify="right")
     for key, label in LABELS.items():
         row = report[key]
-        cells: list[str] = []
-        for unit in ("per_token", "per_sentence"):
-            low, high = row[unit]["interval"]
-            cells += [f"{row[unit]['mean']:+.4f}", f"[{low:+.4f}, {high:+.4f}]".replace("[", r"\[")]
-        table.add_row(label, *cells, str(row["sentences_better"]), str(row["sentences_worse"]))
+        gain = row["per_token"]
+        low, high = gain["interval"]
+        interval = f"[{low:+.4f}, {high:+.4f}]".replace("[", r"\[")
+        table.add_row(
+            label, f"{gain['mean']:+.4f}", interval, str(row["sentences_better"]), str(row["sentences_worse"])
+        )
     console.print(table)
     console.print(
         f"\n{report['documents']} documents, {report['sentences']} sentences, {report['tokens']} tokens; "
