@@ -33,13 +33,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def register(app: typer.Typer) -> None:
-    from weitblick.cli import discourse, select
+    from weitblick.cli import antecedents, discourse, select
 
     data_app.command("convert", cls=OutputsCommand)(convert)
     data_app.command("stats")(stats)
     data_app.command("split")(split)
     data_app.command("check", cls=OutputsCommand)(check)
     select.register(data_app)
+    antecedents.register(data_app)
     discourse.register(data_app)
     app.add_typer(
         data_app,

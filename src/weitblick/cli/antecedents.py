@@ -1,0 +1,52 @@
+"""`weitblick data antecedents`: documents whose pronouns are decided in another sentence, made of one's own corpus."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from weitblick.cli.variadic import OutputsCommand
+from weitblick.errors import UserError
+from weitblick.files import STANDARD
+
+
+def register(app: typer.Typer) -> None:
+    app.command("antecedents", cls=OutputsCommand)(antecedents)
+
+
+def antecedents(
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="SOURCE TARGET", help="An English-German corpus, plain, .gz or .xz.")
+    ],
+    output: Annotated[
+        list[str], typer.Option("--output", "-o", metavar="OUT [OUT2]", help="Files to write; - is stdout.")
+    ],
+    documents: Annotated[int, typer.Option(min=1, help="Documents to make.")] = 8000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same documents.")] = 1,
+    from_format: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input (guessed).")
+    ] = None,
+    to_format: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output (by its name).")
+    ] = None,
+) -> None:
+    """Make documents whose pronouns are decided by a noun in another sentence, from an English-German corpus.
+
+    Nouns, their translations and genders are learned from the corpus; short sentences about them are taken from it,
+    and behind each stands one like "We need it.". Mixed into stage 2 (data.mix), they teach what context is for.
+
+    Example: weitblick data antecedents train.en train.de -o antecedents.en antecedents.de
+    """
+    from weitblick.cli.corpora import print_text
+    from weitblick.discourse.antecedents import antecedent_documents
+    from weitblick.discourse.nouns import learn_nouns
+    from weitblick.documents import read_documents, write_documents
+
+    corpus = list(read_documents(inputs, from_format))
+    if not any(sentence.target for document in corpus for sentence in document.sentences):
+        raise UserError("the corpus has no target", where=inputs[0], remedy="name SOURCE TARGET")
+    nouns = learn_nouns(corpus)
+    write_documents(antecedent_documents(corpus, nouns, documents, seed), output, to_format)
+    if STANDARD not in output:
+        print_text(f"{documents} documents about {len(nouns)} nouns in {', '.join(output)}")

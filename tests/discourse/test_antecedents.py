@@ -1,0 +1,76 @@
+"""Nouns and their genders are learned from a corpus, and pronouns agree with the noun before them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from weitblick.cli.main import app
+from weitblick.discourse.antecedents import STATEMENTS, antecedent_documents
+from weitblick.discourse.nouns import learn_nouns
+from weitblick.documents import read_documents
+from weitblick.documents.document import Document, Sentence
+from weitblick.errors import UserError
+
+NOUNS = {"report": ("den", "Bericht", "m"), "debate": ("die", "Debatte", "f"), "house": ("das", "Haus", "n")}
+REST = [("We thank the minister.", "Wir danken dem Minister."), ("That is right.", "Das stimmt.")]
+
+
+def corpus(times: int = 20) -> list[Document]:
+    pairs = [
+        (f"I remember the {noun} from {year}.", f"Ich kenne {article} {german} von {year}.")
+        for noun, (article, german, _) in NOUNS.items()
+        for year in range(1990, 1990 + times)
+    ]
+    return [Document("d", tuple(Sentence(*pair) for pair in [*pairs, *REST * times]))]
+
+
+def test_nouns_are_learned_with_their_gender() -> None:
+    found = learn_nouns(corpus())
+    assert {noun: (n.german, n.gender) for noun, n in found.items()} == {
+        noun: (german, gender) for noun, (_, german, gender) in NOUNS.items()
+    }
+
+
+def test_rare_nouns_are_not() -> None:
+    assert learn_nouns(corpus(10)) == {}
+
+
+def test_every_pronoun_agrees_with_the_last_noun() -> None:
+    made = list(antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1))
+    gender_of = {german: gender for _, german, gender in NOUNS.values()}
+    pronouns = {"m": ("er", "ihn"), "f": ("sie", "sie"), "n": ("es", "es")}
+    sources = dict(STATEMENTS)
+    seen = set()
+    for document in made:
+        gender = ""
+        for sentence in document.sentences:
+            target = sentence.target or ""
+            gender = next((g for german, g in gender_of.items() if german in target), gender)
+            if sentence.source in sources:
+                nominative, accusative = pronouns[gender]
+                forms = {"n": nominative, "N": nominative.capitalize(), "a": accusative}
+                assert target == sources[sentence.source].format(**forms)
+                seen.add(gender)
+    assert seen == {"m", "f", "n"}
+    assert made == list(antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1))
+    assert made != list(antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=2))
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for side, texts in (("en", corpus()[0].sources), ("de", corpus()[0].targets)):
+        Path(f"train.{side}").write_text("\n".join(t or "" for t in texts) + "\n", encoding="utf-8")
+    call = ["data", "antecedents", "train.en", "train.de", "-o", "a.en", "a.de", "--documents", "5"]
+    result = CliRunner().invoke(app, call, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "5 documents about 3 nouns" in result.output
+    assert len(list(read_documents(["a.en", "a.de"]))) == 5
+    Path("few.en").write_text("Yes.\n", encoding="utf-8")
+    Path("few.de").write_text("Ja.\n", encoding="utf-8")
+    call = ["data", "antecedents", "few.en", "few.de", "-o", "b.en", "b.de"]
+    with pytest.raises(UserError, match="give a larger corpus"):
+        CliRunner().invoke(app, call, catch_exceptions=False)
+    assert not Path("b.en").exists()
