@@ -13,6 +13,7 @@ from weitblick.discourse.nouns import learn_nouns
 from weitblick.documents import read_documents
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.evaluation.suites import read_suite
 
 NOUNS = {"report": ("den", "Bericht", "m"), "debate": ("die", "Debatte", "f"), "house": ("das", "Haus", "n")}
 REST = [("We thank the minister.", "Wir danken dem Minister."), ("That is right.", "Das stimmt.")]
@@ -39,7 +40,7 @@ def test_rare_nouns_are_not() -> None:
 
 
 def test_every_pronoun_agrees_with_the_last_noun() -> None:
-    made = list(antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1))
+    made = [document for document, _ in antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1)]
     gender_of = {german: gender for _, german, gender in NOUNS.values()}
     pronouns = {"m": ("er", "ihn"), "f": ("sie", "sie"), "n": ("es", "es")}
     sources = dict(STATEMENTS)
@@ -55,19 +56,29 @@ def test_every_pronoun_agrees_with_the_last_noun() -> None:
                 assert target == sources[sentence.source].format(**forms)
                 seen.add(gender)
     assert seen == {"m", "f", "n"}
-    assert made == list(antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1))
-    assert made != list(antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=2))
+    for seed, same in ((1, True), (2, False)):
+        again = [document for document, _ in antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed)]
+        assert (made == again) is same
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for side, texts in (("en", corpus()[0].sources), ("de", corpus()[0].targets)):
         Path(f"train.{side}").write_text("\n".join(t or "" for t in texts) + "\n", encoding="utf-8")
+    Path("dev.en").write_text("".join(f"Now see the {noun}.\n" for noun in NOUNS), encoding="utf-8")
+    Path("dev.de").write_text("".join(f"Nun seht {a} {german}.\n" for a, german, _ in NOUNS.values()), encoding="utf-8")
     call = ["data", "antecedents", "train.en", "train.de", "-o", "a.en", "a.de", "--documents", "5"]
-    result = CliRunner().invoke(app, call, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    assert "5 documents about 3 nouns" in result.output
-    assert len(list(read_documents(["a.en", "a.de"]))) == 5
+    more = ["--sentences", "dev.en", "dev.de", "--contrast", "suite.jsonl"]
+    for number, wish in enumerate((call, [*call, *more])):
+        result = CliRunner().invoke(app, wish, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        assert "5 documents about 3 nouns" in result.output
+        documents = list(read_documents(["a.en", "a.de"]))
+        assert len(documents) == 5
+        assert documents[0].sources[0].startswith(("I remember", "Now see")[number])
+    items = read_suite(Path("suite.jsonl"))
+    assert {item.pronoun for item in items} == {"er", "sie", "es"}
+    assert all(item.targets[item.sentence] == item.reference != item.contrastive[0] for item in items)
     Path("few.en").write_text("Yes.\n", encoding="utf-8")
     Path("few.de").write_text("Ja.\n", encoding="utf-8")
     call = ["data", "antecedents", "few.en", "few.de", "-o", "b.en", "b.de"]

@@ -23,6 +23,15 @@ def antecedents(
         list[str], typer.Option("--output", "-o", metavar="OUT [OUT2]", help="Files to write; - is stdout.")
     ],
     documents: Annotated[int, typer.Option(min=1, help="Documents to make.")] = 8000,
+    sentences: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="SOURCE TARGET", help="Take sentences from this corpus, and only the nouns from the other."
+        ),
+    ] = None,
+    contrast: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The pronouns as a suite for `weitblick contrast` (JSONL), too.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same documents.")] = 1,
     from_format: Annotated[
         str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input (guessed).")
@@ -40,13 +49,22 @@ def antecedents(
     """
     from weitblick.cli.corpora import print_text
     from weitblick.discourse.antecedents import antecedent_documents
+    from weitblick.discourse.corpus import suite_line
     from weitblick.discourse.nouns import learn_nouns
     from weitblick.documents import read_documents, write_documents
+    from weitblick.files import text_writer
 
     corpus = list(read_documents(inputs, from_format))
     if not any(sentence.target for document in corpus for sentence in document.sentences):
         raise UserError("the corpus has no target", where=inputs[0], remedy="name SOURCE TARGET")
     nouns = learn_nouns(corpus)
-    write_documents(antecedent_documents(corpus, nouns, documents, seed), output, to_format)
+    if sentences is not None:
+        corpus = list(read_documents(sentences, from_format))
+    made = list(antecedent_documents(corpus, nouns, documents, seed))
+    write_documents((document for document, _ in made), output, to_format)
+    if contrast is not None:
+        with text_writer(contrast) as stream:
+            stream.writelines(suite_line(item) for _, items in made for item in items)
     if STANDARD not in output:
-        print_text(f"{documents} documents about {len(nouns)} nouns in {', '.join(output)}")
+        files = [*output, *([] if contrast is None else [contrast])]
+        print_text(f"{documents} documents about {len(nouns)} nouns in {', '.join(files)}")

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from weitblick.discourse.corpus import ContrastItem
 from weitblick.discourse.german import GENDERS, PRONOUN, Gender, Noun
 from weitblick.discourse.nouns import english_nouns
 from weitblick.documents.document import Document, Sentence
@@ -67,8 +68,9 @@ STATEMENTS = (
 
 def antecedent_documents(
     documents: Sequence[Document], nouns: dict[str, Noun], count: int, seed: int
-) -> Iterator[Document]:
-    """So many documents of two or three nouns each, all genders alike; seldom something else is said in between."""
+) -> Iterator[tuple[Document, list[ContrastItem]]]:
+    """So many documents of two or three nouns each, all genders alike, and their pronouns as contrastive items; seldom
+    something else is said between noun and pronoun."""
     about, fillers = _sentences(documents, nouns)
     missing = [gender for gender in GENDERS if not about[gender]]
     if missing:
@@ -79,13 +81,39 @@ def antecedent_documents(
     rng = random.Random(f"antecedents {seed}")
     for number in range(1, count + 1):
         sentences: list[Sentence] = []
+        tested: list[tuple[int, int, str, Gender]] = []
         for _ in range(rng.choice((2, 3))):
             gender = rng.choice(GENDERS)
+            antecedent = len(sentences)
             sentences.append(rng.choice(about[gender]))
             if fillers:
                 sentences += rng.choices(fillers, k=rng.choices((0, 1, 2), (6, 2, 1))[0])
-            sentences += [_statement(*texts, gender) for texts in rng.sample(STATEMENTS, rng.choice((1, 1, 2)))]
-        yield Document(f"antecedents-{number:05d}", tuple(sentences))
+            for source, target in rng.sample(STATEMENTS, rng.choice((1, 1, 2))):
+                tested.append((len(sentences), len(sentences) - antecedent, target, gender))
+                sentences.append(Sentence(source, _fill(target, gender)))
+        document = Document(f"antecedents-{number:05d}", tuple(sentences))
+        yield document, [_item(document, *place) for place in tested]
+
+
+def _item(document: Document, index: int, distance: int, statement: str, gender: Gender) -> ContrastItem:
+    targets = tuple(target or "" for target in document.targets)
+    return ContrastItem(
+        id=f"{document.id}.{index}",
+        source=tuple(document.sources),
+        target=targets,
+        sentence=index,
+        reference=targets[index],
+        contrastive=tuple(_fill(statement, other) for other in GENDERS if other != gender),
+        distance=distance,
+        phenomenon="pronoun-accusative" if "{a}" in statement else "pronoun-nominative",
+        direction="past",
+        pronoun=PRONOUN["nominative"][gender],
+    )
+
+
+def _fill(statement: str, gender: Gender) -> str:
+    nominative, accusative = PRONOUN["nominative"][gender], PRONOUN["accusative"][gender]
+    return statement.format(N=nominative.capitalize(), n=nominative, a=accusative)
 
 
 def _sentences(
@@ -107,8 +135,3 @@ def _sentences(
                 if re.search(rf"\b{noun.german}\b", sentence.target):
                     about[noun.gender].append(Sentence(sentence.source, sentence.target))
     return about, fillers
-
-
-def _statement(source: str, target: str, gender: Gender) -> Sentence:
-    nominative, accusative = PRONOUN["nominative"][gender], PRONOUN["accusative"][gender]
-    return Sentence(source, target.format(N=nominative.capitalize(), n=nominative, a=accusative))

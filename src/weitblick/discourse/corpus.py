@@ -116,14 +116,16 @@ def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
         for split in SPLITS:
             _write_split(corpus.split(split), streams[f"{split}.en"], streams[f"{split}.de"])
         streams["contrast.jsonl"] = writer("contrast.jsonl")
-        for item in corpus.contrast:
-            line = {"format_version": FORMAT_VERSION, **asdict(item)}
-            streams["contrast.jsonl"].write(json.dumps(line, ensure_ascii=False) + "\n")
+        streams["contrast.jsonl"].writelines(map(suite_line, corpus.contrast))
         streams["discourse.json"] = writer("discourse.json")
         streams["discourse.json"].write(json.dumps(description, ensure_ascii=False, indent=2) + "\n")
         for stream in streams.values():
             stream.flush()  # a full disk shows here, before any file has taken its place
     return description
+
+
+def suite_line(item: ContrastItem) -> str:
+    return json.dumps({"format_version": FORMAT_VERSION, **asdict(item)}, ensure_ascii=False) + "\n"
 
 
 def _write_split(documents: list[Document], source: IO[str], target: IO[str]) -> None:
