@@ -85,3 +85,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="give a larger corpus"):
         CliRunner().invoke(app, call, catch_exceptions=False)
     assert not Path("b.en").exists()
+    call = ["data", "antecedents", "train.en", "train.de", "-o", "b.en", "b.de", "--contrast", "train.en/suite.jsonl"]
+    with pytest.raises(UserError, match=r"suite\.jsonl|train\.en"):
+        CliRunner().invoke(app, call, catch_exceptions=False)
+    assert not Path("b.en").exists()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from weitblick.cli.variadic import OutputsCommand
+from weitblick.cli.variadic import InputFormat, OutputFormat, Outputs, OutputsCommand
 from weitblick.errors import UserError
 from weitblick.files import STANDARD
 
@@ -19,9 +19,7 @@ def antecedents(
     inputs: Annotated[
         list[str], typer.Argument(metavar="SOURCE TARGET", help="An English-German corpus, plain, .gz or .xz.")
     ],
-    output: Annotated[
-        list[str], typer.Option("--output", "-o", metavar="OUT [OUT2]", help="Files to write; - is stdout.")
-    ],
+    output: Outputs,
     documents: Annotated[int, typer.Option(min=1, help="Documents to make.")] = 8000,
     sentences: Annotated[
         tuple[str, str] | None,
@@ -33,12 +31,8 @@ def antecedents(
         str | None, typer.Option(metavar="FILE", help="The pronouns as a suite for `weitblick contrast` (JSONL), too.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same documents.")] = 1,
-    from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input (guessed).")
-    ] = None,
-    to_format: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output (by its name).")
-    ] = None,
+    from_format: InputFormat = None,
+    to_format: OutputFormat = None,
 ) -> None:
     """Make documents whose pronouns are decided by a noun in another sentence, from an English-German corpus.
 
@@ -47,6 +41,8 @@ def antecedents(
 
     Example: weitblick data antecedents train.en train.de -o antecedents.en antecedents.de
     """
+    from contextlib import ExitStack
+
     from weitblick.cli.corpora import print_text
     from weitblick.discourse.antecedents import antecedent_documents
     from weitblick.discourse.corpus import suite_line
@@ -61,10 +57,11 @@ def antecedents(
     if sentences is not None:
         corpus = list(read_documents(sentences, from_format))
     made = list(antecedent_documents(corpus, nouns, documents, seed))
-    write_documents((document for document, _ in made), output, to_format)
-    if contrast is not None:
-        with text_writer(contrast) as stream:
-            stream.writelines(suite_line(item) for _, items in made for item in items)
+    with ExitStack() as stack:  # nothing is written if one of the files cannot be
+        if contrast is not None:
+            suite = stack.enter_context(text_writer(contrast))
+            suite.writelines(suite_line(item) for _, items in made for item in items)
+        write_documents((document for document, _ in made), output, to_format)
     if STANDARD not in output:
         files = [*output, *([] if contrast is None else [contrast])]
         print_text(f"{documents} documents about {len(nouns)} nouns in {', '.join(files)}")

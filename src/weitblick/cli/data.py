@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weitblick.cli.variadic import OutputsCommand
+from weitblick.cli.variadic import InputFormat, OutputFormat, Outputs, OutputsCommand
 from weitblick.errors import UserError
 from weitblick.files import STANDARD
 
@@ -24,8 +24,6 @@ data_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 Inputs = Annotated[
     list[str], typer.Argument(metavar="SOURCE [TARGET]", help="Files, plain, .gz or .xz; - is standard input.")
 ]
-InputFormat = Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input (guessed).")]
-OutputFormat = Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output (by its name).")]
 Languages = Annotated[
     str | None, typer.Option(metavar="SRC-TGT", help="Such as en-de; for prose and files that hold several languages.")
 ]
@@ -52,9 +50,7 @@ def register(app: typer.Typer) -> None:
 
 def convert(
     inputs: Inputs,
-    output: Annotated[
-        list[str], typer.Option("--output", "-o", metavar="OUT [OUT2]", help="Files to write; - is stdout.")
-    ],
+    output: Outputs,
     from_format: InputFormat = None,
     to_format: OutputFormat = None,
     side: Annotated[str, typer.Option(help="Which side to write: source, target or both.")] = "both",

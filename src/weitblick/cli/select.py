@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.variadic import OutputsCommand
+from weitblick.cli.variadic import InputFormat, OutputFormat, Outputs, OutputsCommand
 from weitblick.errors import UserError
 from weitblick.files import STANDARD
 
@@ -24,21 +24,15 @@ def select(
     inputs: Annotated[
         list[str], typer.Argument(metavar="SOURCE [TARGET]", help="Files, plain, .gz or .xz; - is standard input.")
     ],
-    output: Annotated[
-        list[str], typer.Option("--output", "-o", metavar="OUT [OUT2]", help="Files to write; - is stdout.")
-    ],
+    output: Outputs,
     source: Annotated[str | None, typer.Option(metavar="REGEX", help="What the source must have.")] = None,
     target: Annotated[str | None, typer.Option(metavar="REGEX", help="What the target must have.")] = None,
     not_source: Annotated[str | None, typer.Option(metavar="REGEX", help="What the source must not have.")] = None,
     not_target: Annotated[str | None, typer.Option(metavar="REGEX", help="What the target must not have.")] = None,
     before: Annotated[int, typer.Option(min=0, help="Sentences kept before each that matches.")] = 3,
     after: Annotated[int, typer.Option(min=0, help="Sentences kept after it.")] = 0,
-    from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input (guessed).")
-    ] = None,
-    to_format: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output (by its name).")
-    ] = None,
+    from_format: InputFormat = None,
+    to_format: OutputFormat = None,
 ) -> None:
     """Select sentences that match, each with the sentences around it, as documents of their own.
 

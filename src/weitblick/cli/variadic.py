@@ -1,13 +1,20 @@
-"""Commands whose `-o` takes several outputs, as in `convert IN IN2 -o OUT OUT2`."""
+"""Commands whose `-o` takes several outputs, as in `convert IN IN2 -o OUT OUT2`, and the options that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperCommand
 
 OUTPUT = ("-o", "--output")
+
+Outputs = Annotated[
+    list[str], typer.Option("--output", "-o", metavar="OUT [OUT2]", help="Files to write; - is stdout.")
+]
+InputFormat = Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format of the input (guessed).")]
+OutputFormat = Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="Format of the output (by its name).")]
 
 
 def repeat_outputs(arguments: Iterable[str], takes_value: frozenset[str]) -> list[str]:
