@@ -30,8 +30,8 @@ from torch import Tensor
 
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
+from weitblick.context.layer import ContextLayer
 from weitblick.model.build import build
-from weitblick.model.context_layer import ContextLayer
 
 ENOUGH_SENTENCES = 40
 ENCODED_SENTENCES = 64

@@ -26,12 +26,12 @@ from torch import Tensor
 
 from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.config.recipe import ContextSection, ContextStageSection
+from weitblick.context.attention import ContextAttention
+from weitblick.context.engine.bank import ContextBank
+from weitblick.context.engine.dense import Problem
 from weitblick.model.build import build
-from weitblick.model.context_attention import ContextAttention
-from weitblick.model.context_bank import ContextBank
-from weitblick.model.context_dense import Problem
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.sentence.loss import smoothed_cross_entropy
 from weitblick.training.optimisation import Optimiser
 
 KINDS: dict[str, dict[str, str]] = {

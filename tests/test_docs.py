@@ -18,7 +18,7 @@ import typer.main
 
 from weitblick.cli.main import app
 from weitblick.config import load_recipe
-from weitblick.evaluation.study.study import load_study
+from weitblick.study.study import load_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]

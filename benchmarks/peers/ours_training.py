@@ -12,7 +12,7 @@ from weitblick import __version__
 from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.config.recipe import ContextSection, ModelSection, StageSection
 from weitblick.model.build import build
-from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.sentence.loss import smoothed_cross_entropy
 from weitblick.training.optimisation import Optimiser
 
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from tools.sizes import Size
 from tools.turns import circumstances
+from weitblick.allocator import tune_allocator
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ModelSection
-from weitblick.memory import tune_allocator
-from weitblick.model.context_bank import ContextBank
+from weitblick.context.engine.bank import ContextBank
 
 NARROW = 3.0
 """Sentences in support of a query of a trained model."""

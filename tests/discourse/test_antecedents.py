@@ -13,7 +13,7 @@ from weitblick.discourse.nouns import learn_nouns
 from weitblick.documents import read_documents
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
-from weitblick.evaluation.suites import read_suite
+from weitblick.probing.suites import read_suite
 
 NOUNS = {"report": ("den", "Bericht", "m"), "debate": ("die", "Debatte", "f"), "house": ("das", "Haus", "n")}
 REST = [("We thank the minister.", "Wir danken dem Minister."), ("That is right.", "Das stimmt.")]

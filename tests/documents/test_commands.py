@@ -15,7 +15,7 @@ import pytest
 
 from weitblick.cli.main import main
 from weitblick.cli.variadic import repeat_outputs
-from weitblick.documents.splitting import assign, sizes
+from weitblick.documents.split import assign, sizes
 from weitblick.errors import UserError
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from weitblick.documents import Corpus, Document, Sentence, guess_format, read_documents
 from weitblick.documents import write_documents as write
-from weitblick.documents.formats import FORMATS, write_translations
+from weitblick.documents.corpora import FORMATS, write_translations
 from weitblick.errors import UserError
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitblick.documents import read_documents, write_documents
-from weitblick.documents.formats import write_translations
-from weitblick.documents.formats.prose import sentence_splitter, split_exactly
+from weitblick.documents.corpora import write_translations
+from weitblick.documents.corpora.prose import sentence_splitter, split_exactly
 from weitblick.errors import UserError
 
 LETTER = """

@@ -16,7 +16,7 @@ from weitblick.explanation.schema import Explanation, text_of
 from weitblick.explanation.wording import words_in
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.loss import token_log_probabilities
+from weitblick.sentence.loss import token_log_probabilities
 from weitblick.text.base import TextPipeline
 from weitblick.text.pipeline import learn_pipeline
 from weitblick.translation.translator import Translator

@@ -9,8 +9,8 @@ import torch
 
 from weitblick.config.load import load_recipe
 from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.evaluation.complexity import measure_size, paper_candidates, read_candidate
 from weitblick.model.build import build
+from weitblick.profiling.complexity import measure_size, paper_candidates, read_candidate
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

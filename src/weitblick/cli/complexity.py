@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from weitblick.evaluation.complexity import Candidate
+    from weitblick.profiling.complexity import Candidate
 
 PAPER_SHARES = {
     "Transformer": (1.0, 1.0),
@@ -48,15 +48,15 @@ def complexity(
     threads: Annotated[int | None, typer.Option(min=1, help="--speed: threads; all cores if not given.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with a row for each model.")] = False,
 ) -> None:
-    from weitblick.evaluation.complexity import measure_size
+    from weitblick.profiling.complexity import measure_size
 
     candidates = _candidates(models or [], paper, source_vocabulary, target_vocabulary)
     rows = [measure_size(candidate).as_row() for candidate in candidates]
     if speed:
         import torch
 
-        from weitblick.evaluation.speed import Workload, measure_speed
-        from weitblick.memory import tune_allocator
+        from weitblick.allocator import tune_allocator
+        from weitblick.profiling.speed import Workload, measure_speed
 
         if threads is not None:
             torch.set_num_threads(threads)
@@ -76,7 +76,7 @@ def _progress(message: str) -> None:
 
 def _candidates(names: list[str], paper: bool, source: int | None, target: int | None) -> list[Candidate]:
     from weitblick.errors import UserError
-    from weitblick.evaluation.complexity import paper_candidates, read_candidate
+    from weitblick.profiling.complexity import paper_candidates, read_candidate
 
     overrides = [name for name in names if "=" in name and not Path(name).exists()]
     paths = [name for name in names if name not in overrides]

@@ -15,7 +15,7 @@ from weitblick.errors import UserError
 from weitblick.files import STANDARD
 
 if TYPE_CHECKING:
-    from weitblick.evaluation.scoring import ContextMode, Progress
+    from weitblick.metrics.scoring import ContextMode, Progress
     from weitblick.translation.translator import Translator
 
 GROUPS = {
@@ -72,9 +72,9 @@ def contrast(
         raise UserError("--no-context, --random-context and --controls exclude each other", remedy="name one of them")
     model, suite = model_and_files(inputs, 1, "SUITE")
 
-    from weitblick.evaluation.contrast import encode_suite, judge_suite, summarise, without_context
-    from weitblick.evaluation.scoring import CONTEXT_MODES
-    from weitblick.evaluation.suites import read_suite
+    from weitblick.metrics.scoring import CONTEXT_MODES
+    from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
+    from weitblick.probing.suites import read_suite
 
     items = read_suite(suite[0], documents=documents, context_sentences=context_sentences, limit=limit)
     translator = load_translator(model, device, threads)
@@ -125,7 +125,7 @@ def model_and_files(inputs: list[str], count: int, names: str) -> tuple[str | No
 def load_translator(model: str | None, device: str, threads: int | None) -> Translator:
     import torch
 
-    from weitblick.memory import tune_allocator
+    from weitblick.allocator import tune_allocator
     from weitblick.translation.translator import Translator
 
     tune_allocator()

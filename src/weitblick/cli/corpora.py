@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weitblick.documents import Corpus, Document, read_documents, write_documents
-from weitblick.documents.formats import format_named
+from weitblick.documents.corpora import format_named
 from weitblick.errors import UserError
 from weitblick.files import STANDARD, text_writer
 

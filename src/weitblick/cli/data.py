@@ -139,7 +139,7 @@ def split(
     Example: weitblick data split all.en all.de -o corpus --dev 100 --test 0.05 --seed 7
     """
     from weitblick.cli.corpora import endings, parse_languages, print_json, print_text, rereadable
-    from weitblick.documents.splitting import PARTS, assign, sizes, write_split
+    from weitblick.documents.split import PARTS, assign, sizes, write_split
 
     pair = parse_languages(languages)
     with rereadable(inputs, from_format, pair) as (read, format):

@@ -18,8 +18,8 @@ def register(app: typer.Typer) -> None:
         """
         from rich.console import Console
 
+        from weitblick.allocator import tune_allocator
         from weitblick.demo import run_demo
-        from weitblick.memory import tune_allocator
 
         tune_allocator()
         run_demo(output, Console())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from weitblick.evaluation.judge import Verdict
+    from weitblick.judgement import Verdict
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -43,7 +43,7 @@ def sample(
     documents: Annotated[int, typer.Option(help="How many documents to sample.")] = 18,
     seed: Annotated[int, typer.Option(help="Seed of sampling and shuffling.")] = 1,
 ) -> None:
-    from weitblick.evaluation.judge.form import key_path, sample_form
+    from weitblick.judgement.form import key_path, sample_form
 
     sample_form([first, second], source, output, reference=reference, documents=documents, seed=seed)
     typer.echo(f"{output}: {documents} documents; give it to the raters")
@@ -55,7 +55,7 @@ def read(
     answers: Annotated[list[Path], typer.Argument(help="Files that the form has saved.", metavar="ANSWERS...")],
     as_json: Json = False,
 ) -> None:
-    from weitblick.evaluation.judge import judge_answers, read_answers, read_key
+    from weitblick.judgement import judge_answers, read_answers, read_key
 
     chosen = read_key(key)
     raters = [read_answers(path, chosen) for path in answers]
@@ -98,7 +98,7 @@ def sign(
     n: Annotated[int, typer.Argument(help="All judgements.", metavar="N")],
     as_json: Json = False,
 ) -> None:
-    from weitblick.evaluation.judge import sign_test
+    from weitblick.judgement import sign_test
 
     result = sign_test(x, n)
     if as_json:

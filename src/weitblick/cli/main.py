@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from weitblick import __version__
 from weitblick.cli import (
     complexity,
+    context_use,
     contrast,
     data,
     demo,
@@ -21,7 +22,6 @@ from weitblick.cli import (
     score,
     train,
     translate,
-    usage,
 )
 from weitblick.errors import UserError
 
@@ -35,7 +35,7 @@ ORDER = (
     "score",
     "compare",
     "contrast",
-    "usage",
+    "context-use",
     "complexity",
     "judge",
     "reproduce",
@@ -81,7 +81,20 @@ def _options(
     pass
 
 
-for module in (demo, data, train, translate, explain, score, contrast, usage, complexity, judge, reproduce, recipe):
+for module in (
+    demo,
+    data,
+    train,
+    translate,
+    explain,
+    score,
+    contrast,
+    context_use,
+    complexity,
+    judge,
+    reproduce,
+    recipe,
+):
     module.register(app)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from weitblick.evaluation.study.cost import Planned
+    from weitblick.study.cost import Planned
 
 
 def register(app: typer.Typer) -> None:
@@ -39,11 +39,11 @@ def reproduce(
 
     Example: weitblick reproduce studies/paper-ted.yaml corpora.TED.dir=/data/ted -o runs/ted
     """
-    from weitblick.evaluation.study.plan import plan_study
-    from weitblick.evaluation.study.steps import Ledger, run_steps
-    from weitblick.evaluation.study.study import load_study
-    from weitblick.evaluation.study.work import set_threads
-    from weitblick.memory import tune_allocator
+    from weitblick.allocator import tune_allocator
+    from weitblick.study.plan import plan_study
+    from weitblick.study.steps import Ledger, run_steps
+    from weitblick.study.study import load_study
+    from weitblick.study.work import set_threads
 
     def say(message: str) -> None:
         if not quiet:
@@ -56,12 +56,12 @@ def reproduce(
     plan = plan_study(loaded, rows, folder, quiet=quiet)
     ledger = Ledger(folder)
     if dry_run:
-        from weitblick.evaluation.study.cost import estimate_plan
+        from weitblick.study.cost import estimate_plan
 
         _print_plan(estimate_plan(plan.steps, ledger, say), plan.missing_files, as_json)
         return
     plan.check_files()
-    from weitblick.evaluation.study.tables import build_tables, markdown, write_tables
+    from weitblick.study.tables import build_tables, markdown, write_tables
     from weitblick.training.stage import Interrupted
 
     try:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from weitblick.evaluation.metrics import Counts, Metric
-    from weitblick.evaluation.translations import Translations
+    from weitblick.metrics.metrics import Counts, Metric
+    from weitblick.metrics.translations import Translations
 
 Language = Annotated[str, typer.Option(help="Language of the translations: de or en.")]
 Metrics = Annotated[
@@ -64,7 +64,7 @@ def score(
     per_document: Annotated[bool, typer.Option("--per-document", help="JSON: the scores of every document.")] = False,
     as_json: Json = False,
 ) -> None:
-    from weitblick.evaluation.translations import read_translations
+    from weitblick.metrics.translations import read_translations
 
     chosen = _build_metrics(metrics, language, tokenised, paraphrases, function_words)
     with _plain_warnings():
@@ -94,7 +94,7 @@ def _build_metrics(
     names: str | None, language: str, tokenised: bool, paraphrases: Path | None, function_words: str | None
 ) -> list[Metric]:
     from weitblick.errors import UserError
-    from weitblick.evaluation.metrics import METRICS, build_metric
+    from weitblick.metrics.metrics import METRICS, build_metric
 
     wanted = list(METRICS) if names is None else list(dict.fromkeys(n.strip() for n in names.split(",") if n.strip()))
     if not wanted:
@@ -107,7 +107,7 @@ def _build_metrics(
 
 def _count(metric: Metric, language: str, tokenised: bool, lines: list[str], texts: Translations) -> Counts:
     """A file's statistics. Tokenised files are for tokenised BLEU alone; every other metric reads running text."""
-    from weitblick.evaluation.metrics import MosesText, metric_statistics
+    from weitblick.metrics.metrics import MosesText, metric_statistics
 
     references = texts.references
     if tokenised and metric.name != "bleu":
@@ -150,7 +150,7 @@ def _sentence_rows(
 
 
 def _document_rows(metrics: list[Metric], counts: dict[str, Any], texts: Translations) -> list[dict[str, Any]]:
-    from weitblick.evaluation.metrics import sum_documents
+    from weitblick.metrics.metrics import sum_documents
 
     scores = {
         m.name: m.score(counts[m.name] if m.unit == "document" else sum_documents(counts[m.name], texts.lengths))
@@ -185,8 +185,8 @@ def compare(
     function_words: FunctionWords = None,
     as_json: Json = False,
 ) -> None:
-    from weitblick.evaluation.comparison import compare_systems, parse_systems, print_comparison
-    from weitblick.evaluation.translations import read_translations
+    from weitblick.metrics.comparison import compare_systems, parse_systems, print_comparison
+    from weitblick.metrics.translations import read_translations
 
     chosen = _build_metrics(metrics, language, tokenised, paraphrases, function_words)
     named = parse_systems([*systems, *(system or [])])

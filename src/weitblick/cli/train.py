@@ -19,9 +19,9 @@ def register(app: typer.Typer) -> None:
 
         Example: weitblick train recipes/tiny/h-attention.yaml data.dir=corpus output=runs/tiny
         """
+        from weitblick.allocator import explain_out_of_memory, tune_allocator
         from weitblick.config import load_recipe
         from weitblick.errors import UserError
-        from weitblick.memory import explain_out_of_memory, tune_allocator
         from weitblick.training.run import train as run
         from weitblick.training.stage import Interrupted
 

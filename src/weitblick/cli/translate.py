@@ -18,7 +18,7 @@ from weitblick.files import STANDARD, read_lines, text_writer
 if TYPE_CHECKING:
     from weitblick.distributed import World
     from weitblick.documents import Document
-    from weitblick.documents.formats import Corpus
+    from weitblick.documents.corpora import Corpus
     from weitblick.translation.options import TranslationOptions
     from weitblick.translation.translator import Translator
     from weitblick.translation.units import TranslatedDocument, Translation
@@ -83,7 +83,7 @@ def translate(
     if n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
 
-    from weitblick.memory import tune_allocator
+    from weitblick.allocator import tune_allocator
     from weitblick.translation.options import TranslationOptions
 
     options = TranslationOptions(beam, length_penalty, n_best, not no_context, passes, batch_tokens)
@@ -124,7 +124,7 @@ def _warn(message: str) -> None:
 
 @contextmanager
 def _out_of_memory_explained() -> Iterator[None]:
-    from weitblick.memory import explain_out_of_memory
+    from weitblick.allocator import explain_out_of_memory
 
     try:
         yield
@@ -163,7 +163,7 @@ def _translate_files(
 
 def _corpora(files: list[str], format: str | None, translator: Translator) -> list[Corpus]:
     """Every file is a corpus, except where the format spreads one over several files."""
-    from weitblick.documents.formats import Corpus, format_named, guess_format
+    from weitblick.documents.corpora import Corpus, format_named, guess_format
 
     pipeline = translator.pipeline
     languages = (pipeline.source_language, pipeline.target_language)
@@ -176,7 +176,7 @@ class _Shape:
     """How translations are written: in a document format, with scores if wanted, or as a list of the n best."""
 
     def __init__(self, format: str, scores: bool, n_best: int) -> None:
-        from weitblick.documents.formats import format_named
+        from weitblick.documents.corpora import format_named
 
         self.format, self.scores = format_named(format).name, scores
         self.in_metadata = self.format == "jsonl"
@@ -194,7 +194,7 @@ class _Shape:
                         out.write(line + "\n")
                     number += len(one.translations)
             return
-        from weitblick.documents.formats import write_translations
+        from weitblick.documents.corpora import write_translations
 
         write_translations((self._document(one) for one in translated), path, self.format)
 

@@ -11,17 +11,17 @@ from rich.table import Table
 
 from weitblick.config import load_recipe
 from weitblick.discourse import generate, write_corpus
+from weitblick.documents.corpora import read_documents, write_documents
 from weitblick.documents.document import Document
-from weitblick.documents.formats import read_documents, write_documents
 from weitblick.errors import UserError
-from weitblick.evaluation.contrast import encode_suite, judge_suite, summarise
-from weitblick.evaluation.metrics import build_metric
-from weitblick.evaluation.scoring import ContextMode
-from weitblick.evaluation.suites import SuiteItem, read_suite
-from weitblick.evaluation.usage import translate_with
 from weitblick.explanation.explain import explain
 from weitblick.explanation.page import write_page
 from weitblick.files import read_json, write_json
+from weitblick.metrics.metrics import build_metric
+from weitblick.metrics.scoring import ContextMode
+from weitblick.probing.context_use import translate_with
+from weitblick.probing.contrast import encode_suite, judge_suite, summarise
+from weitblick.probing.suites import SuiteItem, read_suite
 from weitblick.training.run import train
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import DEFAULT_MODEL, Translator

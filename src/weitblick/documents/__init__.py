@@ -1,7 +1,7 @@
 """Documents and their file formats; statistics, splits and checks of corpora."""
 
+from weitblick.documents.corpora import Corpus, guess_format, read_documents, write_documents, write_translations
 from weitblick.documents.document import Document, Sentence
-from weitblick.documents.formats import Corpus, guess_format, read_documents, write_documents, write_translations
 
 __all__ = [
     "Corpus",

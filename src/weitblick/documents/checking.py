@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from weitblick.documents.corpora import Corpus
+from weitblick.documents.corpora.reading import Located
 from weitblick.documents.document import Document, Sentence
-from weitblick.documents.formats import Corpus
-from weitblick.documents.formats.reading import Located
-from weitblick.documents.languages import LanguageSides
+from weitblick.documents.language_identification import LanguageSides
 
 SAMPLE = 20_000  # sentences from which the usual is learned
 SHARED_WORDS = 8  # shorter sentences are shared between train and test by chance

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from weitblick.batches.batch import Packed, pack_source, pack_target
 from weitblick.batches.layout import Layout
-from weitblick.model.context_layer import ContextResult
-from weitblick.model.context_module import Bank
-from weitblick.model.context_record import AttentionRecord
+from weitblick.context.layer import ContextResult
+from weitblick.context.module import Bank
+from weitblick.context.record import AttentionRecord
 from weitblick.model.document_model import DocumentModel, Reading
 
 RECORD_ELEMENTS = 40_000_000

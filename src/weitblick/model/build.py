@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.model.context_layer import ContextLayer
-from weitblick.model.context_module import ContextModule
+from weitblick.context.han import HierarchicalNetwork
+from weitblick.context.layer import ContextLayer
+from weitblick.context.module import ContextModule
+from weitblick.context.zhang import ZhangContext
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.han import HierarchicalNetwork
-from weitblick.model.rnnsearch import RNNSearch
-from weitblick.model.sentence_model import SentenceModel
-from weitblick.model.transformer import Transformer
-from weitblick.model.zhang import ZhangContext
+from weitblick.sentence.rnnsearch import RNNSearch
+from weitblick.sentence.sentence_model import SentenceModel
+from weitblick.sentence.transformer import Transformer
 
 SENTENCE_MODELS: dict[str, type[SentenceModel]] = {"transformer": Transformer, "rnnsearch": RNNSearch}
 CONTEXT_MODULES: dict[str, type[ContextModule]] = {

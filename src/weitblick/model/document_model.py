@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from weitblick.batches.batch import Batch, Packed
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
-from weitblick.model.context_module import Bank, ContextModule
-from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
+from weitblick.context.module import Bank, ContextModule
+from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 if TYPE_CHECKING:
-    from weitblick.model.context_layer import ContextResult
+    from weitblick.context.layer import ContextResult
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 

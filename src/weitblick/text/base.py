@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from weitblick.errors import UserError
 from weitblick.files import atomic_path, check_format_version, read_json, sha256, write_json
 from weitblick.text.cleaning import clean
-from weitblick.text.splitting import split_until
+from weitblick.text.long_sentences import split_until
 from weitblick.text.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1

@@ -9,8 +9,8 @@ import torch
 
 from weitblick.batches.store import CorpusStore, Ids, StoreWriter
 from weitblick.distributed import World
+from weitblick.documents.corpora import read_documents
 from weitblick.documents.document import Document
-from weitblick.documents.formats import read_documents
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.pipeline import TextPipeline
 from weitblick.translation.options import TranslationOptions

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from weitblick.config.recipe import ContextStageSection, StageSection
-from weitblick.model.context_layer import Gate
+from weitblick.context.layer import Gate
 from weitblick.model.document_model import DocumentModel
 
 

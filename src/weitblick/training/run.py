@@ -17,7 +17,7 @@ from weitblick import __version__
 from weitblick.batches.store import CorpusStore, prepare_store
 from weitblick.config.recipe import ContextSection, Recipe, StageSection
 from weitblick.distributed import World, join_world
-from weitblick.documents.formats import read_documents
+from weitblick.documents.corpora import read_documents
 from weitblick.errors import UserError
 from weitblick.files import read_json, sha256, write_json
 from weitblick.model.build import build
@@ -126,7 +126,7 @@ def _run_stage(
 
 
 def _set_dropout(model: DocumentModel, section: StageSection) -> None:
-    from weitblick.model.layers import Dropout
+    from weitblick.sentence.layers import Dropout
 
     if section.dropout is not None:
         for module in model.modules():

@@ -21,7 +21,7 @@ from weitblick.distributed import World
 from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_weights, read_weights, weights_of
-from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.sentence.loss import smoothed_cross_entropy
 from weitblick.training.lessons import lessons
 from weitblick.training.logs import Logs
 from weitblick.training.optimisation import Optimiser

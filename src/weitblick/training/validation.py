@@ -13,7 +13,7 @@ from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch
 from weitblick.batches.store import CorpusStore
 from weitblick.distributed import World
 from weitblick.model.document_model import DocumentModel, Reading
-from weitblick.model.loss import token_log_probabilities
+from weitblick.sentence.loss import token_log_probabilities
 
 
 @dataclass(frozen=True)

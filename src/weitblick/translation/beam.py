@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
+from weitblick.context.module import Bank
 from weitblick.errors import UserError
-from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.special import BOS, EOS, UNK
 from weitblick.translation.candidates import Candidates, best_words

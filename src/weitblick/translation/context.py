@@ -11,9 +11,9 @@ from torch import Tensor
 
 from weitblick.batches.batch import IdLists, Packed, pack_source, pack_target
 from weitblick.batches.layout import Layout
-from weitblick.model.context_module import Bank
+from weitblick.context.module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.sentence_model import SentenceModel
+from weitblick.sentence.sentence_model import SentenceModel
 
 PART_TOKENS = 4096
 """Tokens that go through an encoder or decoder at a time."""

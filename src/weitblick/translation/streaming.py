@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
+from weitblick.context.module import Bank
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
-from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline
 from weitblick.translation.beam import beam_search

@@ -24,7 +24,7 @@ from weitblick.translation.streaming import Stream
 from weitblick.translation.units import TranslatedDocument, Warn, join_documents, split_documents
 from weitblick.translation.window import translate_units
 
-DEFAULT_MODEL = Path(__file__).parent.parent / "models" / "default"
+DEFAULT_MODEL = Path(__file__).parent.parent / "shipped"
 WINDOW_WORDS = 8000
 """Words of source text that are read ahead so that sentences of many documents can be batched by their length."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from weitblick.model.context_module import Bank
+from weitblick.context.module import Bank
 from weitblick.model.document_model import DocumentModel
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.context import Sources, read_sources, source_bank, target_bank

@@ -1,0 +1,257 @@
+"""Attention over the sentences of a document: flat over sentences, flat over words, hierarchical (H-Attention).
+
+    bank = attention.prepare(keys, values, layout)       once per batch of documents
+    read = attention(queries, query_layout, bank)        any number of times
+
+Queries say which document of the bank they read and at which position their sentence stands; the rest is masked here.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from weitblick.batches.layout import Layout
+from weitblick.context.engine.bank import BankLayout, ContextBank
+from weitblick.context.engine.dense import (
+    CHUNK_ELEMENTS,
+    KEPT_ELEMENTS,
+    FlatDense,
+    FlatWordDense,
+    HierarchicalDense,
+    Problem,
+)
+from weitblick.context.engine.queries import QueryGroup, plan_of
+from weitblick.context.engine.routed import HierarchicalRouted
+from weitblick.context.record import AttentionRecord, Recording
+from weitblick.context.sparsemax import Kind, normalise
+
+Direction = Literal["offline", "online"]
+Path = Literal["auto", "dense", "routed"]
+
+# Where routing pays (benchmarks/context_attention.py): below that share of sentences in support, from so many
+# sentences and so many pairs of a query and a sentence; sorting few of them costs more than it saves.
+# Online the choice must not depend on weights, or future sentences could change it: there length alone decides.
+ROUTED_SUPPORT = 0.35
+ROUTED_SENTENCES = 8
+ROUTED_PAIRS = 2000
+ROUTED_ONLINE_SENTENCES = 400
+SAMPLED_QUERIES = 32
+
+# "Like attends to like" at once: a normalised state scores strength * sqrt(d_k) with itself, about 0 with others.
+# A sentence key is a mean, in which one word counts little, so it takes more to set its sentence apart.
+WORD_STRENGTH, SENTENCE_STRENGTH = 2.0, 4.0
+RETRIEVAL_NOISE = 0.1
+
+
+@dataclass(frozen=True)
+class ContextRead:
+    """What Tq queries read.
+
+    output  [Tq, d] after the output projection; zeros where nothing is visible
+    present [Tq] whether any context sentence is visible
+    support [Tq] mean number of sentences with weight, over heads
+    """
+
+    output: Tensor
+    present: Tensor
+    support: Tensor
+    record: AttentionRecord | None = None
+
+
+class ContextAttention(nn.Module, ABC):
+    """What the three kinds share: projections without biases, query places, the way in and out."""
+
+    def __init__(
+        self,
+        dimension: int,
+        heads: int,
+        *,
+        sentence_attention: Kind = "sparse",
+        word_attention: Kind = "soft",
+        direction: Direction = "offline",
+        path: Path = "auto",
+        retrieval_start: bool = False,
+    ) -> None:
+        super().__init__()
+        if dimension % heads:
+            raise ValueError(f"dimension {dimension} is not a multiple of heads {heads}")
+        self.dimension, self.heads = dimension, heads
+        self.sentence_attention, self.word_attention = sentence_attention, word_attention
+        self.direction, self.path, self.retrieval_start = direction, path, retrieval_start
+        self.chunk_elements, self.kept_elements = CHUNK_ELEMENTS, KEPT_ELEMENTS
+        self.output = self._projection()
+
+    def _projection(self, strength: float = 1.0) -> nn.Linear:
+        linear = nn.Linear(self.dimension, self.dimension, bias=False)
+        nn.init.xavier_uniform_(linear.weight)
+        if self.retrieval_start:
+            # Query and key share the strength; heads see slices of the dimension, so the identity is one per head.
+            with torch.no_grad():
+                linear.weight.mul_(RETRIEVAL_NOISE).add_(torch.eye(self.dimension) * math.sqrt(strength))
+        return linear
+
+    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ContextBank:
+        """Projects the words of packed keys and values [T, d] (the last token of a sentence is no word)."""
+        places = BankLayout(layout, self.heads)
+        words = places.take_words(keys)
+        return self._bank(places, words, words if values is keys else places.take_words(values))
+
+    def forward(self, queries: Tensor, layout: Layout, bank: ContextBank, record: bool = False) -> ContextRead:
+        """queries [Tq, d], packed by `layout`, whose documents are those of the bank, in any order."""
+        plan = plan_of(layout, bank.layout)
+        wide = torch.promote_types(queries.dtype, torch.float32)
+        recording = Recording(bank.layout, plan, self.online, self.has_words, wide) if record else None
+        problem = Problem(
+            bank.layout,
+            plan,
+            self.online,
+            self.sentence_attention,
+            self.word_attention,
+            1.0 / math.sqrt(self.dimension // self.heads),
+            differentiable=torch.is_grad_enabled(),
+            recorder=recording,
+            elements=self.chunk_elements,
+            kept=self.kept_elements,
+        )
+        cells, support = self._attend(queries, bank, problem)
+        output = self.output(plan.collect(cells).view(-1, self.dimension).to(queries.dtype))
+        return ContextRead(
+            output,
+            plan.visible(self.online),
+            support[plan.token_place] / self.heads,
+            recording.finish(layout, flat=isinstance(self, WordAttention)) if recording else None,
+        )
+
+    @property
+    def online(self) -> bool:
+        return self.direction == "online"
+
+    has_words = True
+
+    @abstractmethod
+    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
+        """Keys and values of words and sentences, projected as this kind of attention reads them."""
+
+    @abstractmethod
+    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        """Outputs [query cells + 1, d_k] and support [places + 1], summed over heads."""
+
+    def _cells(self, rows: Tensor) -> Tensor:
+        """[n, d] -> [n * H, d_k], in float32 at least: under autocast projections come in half precision."""
+        wide = torch.promote_types(rows.dtype, torch.float32)
+        return rows.to(wide).view(-1, self.dimension // self.heads)
+
+
+class SentenceAttention(ContextAttention):
+    """Flat attention over sentences: keys and values are means over words."""
+
+    has_words = False
+
+    def __init__(self, dimension: int, heads: int, **options) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(dimension, heads, **options)
+        self.query, self.key = self._projection(SENTENCE_STRENGTH), self._projection(SENTENCE_STRENGTH)
+        self.value = self._projection()
+
+    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
+        means = places.means(words)
+        value_means = means if value_words is words else places.means(value_words)
+        return ContextBank(
+            places,
+            sentence_keys=places.sentence_gather(self._cells(self.key(means))),
+            sentence_values=places.sentence_gather(self._cells(self.value(value_means))),
+        )
+
+    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        q = problem.plan.spread(self._cells(self.query(queries)))
+        return FlatDense.apply(q, bank.sentence_keys, bank.sentence_values, problem)
+
+
+class WordAttention(ContextAttention):
+    """Flat attention over all words of the document."""
+
+    def __init__(self, dimension: int, heads: int, **options) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(dimension, heads, **options)
+        self.query, self.key = self._projection(WORD_STRENGTH), self._projection(WORD_STRENGTH)
+        self.value = self._projection()
+
+    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
+        return ContextBank(
+            places,
+            word_keys=places.word_gather(self._cells(self.key(words))),
+            word_values=places.word_gather(self._cells(self.value(value_words))),
+        )
+
+    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        q = problem.plan.spread(self._cells(self.query(queries)))
+        return FlatWordDense.apply(q, bank.word_keys, bank.word_values, problem)
+
+
+class HierarchicalAttention(ContextAttention):
+    """H-Attention: over sentences, then over the words inside each, the second rescaled by the first."""
+
+    def __init__(self, dimension: int, heads: int, **options) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(dimension, heads, **options)
+        self.sentence_query, self.sentence_key = (self._projection(SENTENCE_STRENGTH) for _ in range(2))
+        self.word_query, self.word_key = (self._projection(WORD_STRENGTH) for _ in range(2))
+        self.value = self._projection()
+
+    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
+        return ContextBank(
+            places,
+            sentence_keys=places.sentence_gather(self._cells(self.sentence_key(places.means(words)))),
+            word_keys=places.word_gather(self._cells(self.word_key(words))),
+            word_values=places.word_gather(self._cells(self.value(value_words))),
+        )
+
+    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        qs = problem.plan.spread(self._cells(self.sentence_query(queries)))
+        qw = problem.plan.spread(self._cells(self.word_query(queries)))
+        tensors = (qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values)
+        routed = self._routed(problem, qs.detach(), bank.sentence_keys.detach())  # type: ignore[union-attr]
+        if not routed.any():
+            return HierarchicalDense.apply(*tensors, problem)
+        if all(routed[queries.group.documents].all() for queries in problem.plan.groups):
+            return HierarchicalRouted.apply(*tensors, problem)
+        dense, dense_support = HierarchicalDense.apply(*tensors, problem.choosing(~routed))
+        sparse, sparse_support = HierarchicalRouted.apply(*tensors, problem.choosing(routed))
+        return dense + sparse, dense_support + sparse_support
+
+    def _routed(self, problem: Problem, qs: Tensor, ks: Tensor) -> np.ndarray:
+        """[bank documents + 1] which documents to route: by their own shape, and offline by their own support."""
+        routed = np.zeros(len(problem.bank.count_of), dtype=bool)
+        if self.path == "dense" or self.sentence_attention == "soft":
+            return routed
+        for queries in problem.plan.groups:
+            documents, sentences = queries.group.documents, queries.group.counts
+            if self.path == "routed":
+                routed[documents] = True
+                continue
+            long = sentences >= (ROUTED_ONLINE_SENTENCES if self.online else ROUTED_SENTENCES)
+            worth = long & (queries.counts * sentences >= ROUTED_PAIRS)
+            if worth.any() and not self.online:
+                worth &= _sampled_support(problem, queries, qs, ks) <= ROUTED_SUPPORT * sentences
+            routed[documents] = worth
+        return routed
+
+
+@torch.no_grad()
+def _sampled_support(problem: Problem, queries: QueryGroup, qs: Tensor, ks: Tensor) -> np.ndarray:
+    """[B] mean number of sentences in support of some queries of each document, evenly spread over it."""
+    group, heads = queries.group, problem.bank.heads
+    share = np.arange(SAMPLED_QUERIES) / SAMPLED_QUERIES
+    sample = torch.from_numpy((queries.counts[:, None] * share).astype(np.int64)).to(qs.device)  # [B, n]
+    row = torch.arange(group.size, device=qs.device)[:, None]
+    cells = qs[queries.cells : queries.cells + group.size * heads * queries.length]
+    cells = cells.view(group.size, heads, queries.length, -1)[row, :, sample].transpose(1, 2)  # [B, H, n, d_k]
+    keys = ks[group.cells : group.cells + group.size * heads * group.slots].view(group.size, heads, group.slots, -1)
+    hidden = problem.hidden(group.positions, queries.positions[row, sample])
+    scores = (keys @ cells.transpose(2, 3)).mul_(problem.scale).masked_fill_(hidden, -torch.inf)
+    weights = normalise(scores, problem.sentence_kind, 2)
+    return (weights > 0).sum(2).to(torch.float64).mean((1, 2)).cpu().numpy()

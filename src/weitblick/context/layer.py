@@ -1,0 +1,145 @@
+"""The Document-level Context Layer and its gate: what the context says, mixed into the states of a sentence model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weitblick.batches.layout import Layout
+from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.context.attention import (
+    RETRIEVAL_NOISE,
+    ContextAttention,
+    HierarchicalAttention,
+    SentenceAttention,
+    WordAttention,
+)
+from weitblick.context.engine.bank import ContextBank
+from weitblick.context.module import ContextModule
+from weitblick.context.record import AttentionRecord
+from weitblick.sentence.layers import Dropout
+
+KINDS: dict[str, type[ContextAttention]] = {
+    "sentence": SentenceAttention,
+    "word": WordAttention,
+    "hierarchical": HierarchicalAttention,
+}
+
+
+@dataclass(frozen=True)
+class ContextResult:
+    """Gated states and how they came about; all but the states without gradient.
+
+    states  [Tq, d]
+    gate    [Tq] mean share of the sentence model's own states; 1 where there is no context
+    support [Tq] mean number of context sentences in support, over heads
+    present [Tq] whether any context was read
+    """
+
+    states: Tensor
+    gate: Tensor
+    support: Tensor
+    present: Tensor
+    record: AttentionRecord | None = None
+
+
+class ContextLayer(ContextModule):
+    """attention -> dropout -> norm -> feed-forward -> dropout -> norm -> gate, without residuals."""
+
+    def __init__(self, context: ContextSection, model: ModelSection) -> None:
+        super().__init__()
+        d = model.dimension
+        self.attention = KINDS[context.kind](
+            d,
+            context.heads or model.heads,
+            sentence_attention=context.sentence_attention,
+            word_attention=context.word_attention,
+            direction=context.direction,
+            path=context.path,
+            retrieval_start=context.retrieval_start,
+        )
+        self.dropout = Dropout(context.dropout)
+        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.inner, self.outer = nn.Linear(d, model.feed_forward), nn.Linear(model.feed_forward, d)
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        if context.retrieval_start:
+            self._start_feed_forward_as_identity()
+        self.gate = Gate(d, context.gate_start)
+        if context.retrieval_start:
+            self.gate.start_even()
+
+    @torch.no_grad()
+    def _start_feed_forward_as_identity(self) -> None:
+        """What was retrieved should arrive as it is: x = relu(x) - relu(-x), as far as the width has room for it."""
+        d, width = self.dimension, self.inner.out_features
+        room = min(d, width // 2)
+        both = torch.cat([torch.eye(room, d), -torch.eye(room, d)])
+        for weight, start in ((self.inner.weight, both), (self.outer.weight.T, both)):
+            weight.mul_(RETRIEVAL_NOISE)
+            weight[: 2 * room].add_(start)
+
+    @property
+    def dimension(self) -> int:
+        return self.attention.dimension
+
+    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ContextBank:
+        """The context of a batch of documents from packed keys and values [T, d]."""
+        return self.attention.prepare(keys, values, layout)
+
+    def forward(
+        self,
+        states: Tensor,
+        queries: Tensor,
+        layout: Layout,
+        bank: ContextBank,
+        use: Tensor | None = None,
+        floor: float = 0.0,
+        record: bool = False,
+    ) -> ContextResult:
+        """states r and queries [Tq, d], packed by `layout`, whose documents are those of the bank.
+
+        use [Sq]: query sentences with false read no context; floor: the least share of the context in the gate.
+        Where there is no context, states come back as they are, bit for bit.
+        """
+        read = self.attention(queries, layout, bank, record)
+        present = read.present if use is None else read.present & use.to(read.present.device)[layout.sentence]
+        hidden = self.attention_norm(self.dropout(read.output))
+        hidden = self.dropout(self.outer(F.relu(self.inner(hidden))))
+        context = self.feed_forward_norm(hidden)
+        share = self.gate(states, context, floor)
+        mixed = torch.lerp(context, states, share)
+        column = present.unsqueeze(-1)
+        gate = share.detach().mean(-1).masked_fill(~present, 1.0)
+        support = read.support.masked_fill(~present, 0.0)
+        return ContextResult(torch.where(column, mixed, states), gate, support, present, read.record)
+
+
+class Gate(nn.Module):
+    """g = sigmoid(W_r r + W_d d), per dimension: the share of the states r against the context d.
+
+    A start other than zero adds a learned bias of that value: 3 lets the states through almost unchanged.
+    """
+
+    def __init__(self, dimension: int, start: float = 0.0) -> None:
+        super().__init__()
+        self.of_states = nn.Linear(dimension, dimension, bias=False)
+        self.of_context = nn.Linear(dimension, dimension, bias=False)
+        for linear in (self.of_states, self.of_context):
+            nn.init.xavier_uniform_(linear.weight)
+        self.bias = nn.Parameter(torch.full((dimension,), float(start))) if start else None
+
+    def start_even(self) -> None:
+        """The same share everywhere at first: what was retrieved is neither amplified nor lost by chance."""
+        for linear in (self.of_states, self.of_context):
+            nn.init.zeros_(linear.weight)
+
+    def forward(self, states: Tensor, context: Tensor, floor: float = 0.0) -> Tensor:
+        """[T, d], [T, d] -> [T, d]"""
+        score = self.of_states(states) + self.of_context(context)
+        share = torch.sigmoid(score if self.bias is None else score + self.bias)
+        return share * (1.0 - floor) if floor else share

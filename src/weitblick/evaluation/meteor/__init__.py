@@ -1,5 +1,0 @@
-"""METEOR, after Meteor 1.5 (Denkowski and Lavie 2014): normalise, match, align, score."""
-
-from weitblick.evaluation.meteor.scoring import Meteor
-
-__all__ = ["Meteor"]

@@ -1,0 +1,131 @@
+"""A blind form: documents sampled from two systems' outputs, sides shuffled, the key kept in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from weitblick.errors import UserError
+from weitblick.files import check_format_version, read_json, text_writer, write_json
+from weitblick.metrics.translations import read_translations
+
+FORMAT_VERSION = 1
+KIND = "weitblick judgement key"
+PLACEHOLDER = "/*FORM*/null"
+DOCUMENTS = 18
+
+
+@dataclass(frozen=True)
+class Key:
+    """Which system is on the left (first) for each item of the form with this `form_id`."""
+
+    form_id: str
+    systems: tuple[str, str]
+    left: dict[str, str]
+
+
+def key_path(form: Path) -> Path:
+    return form.with_suffix(".key.json")
+
+
+def sample_form(
+    systems: Sequence[Path],
+    source: Path,
+    output: Path,
+    *,
+    reference: Path | None = None,
+    documents: int = DOCUMENTS,
+    seed: int = 1,
+) -> Key:
+    """Write the form to `output` and its key beside it. Documents in which the systems do not differ are left out."""
+    first, second = systems
+    # the source is what everything must have as many sentences as
+    texts = read_translations(source, [first, second, *([] if reference is None else [reference])])
+    gold = None if reference is None else texts.hypotheses[reference]
+    ends = [sum(texts.lengths[: i + 1]) for i in range(len(texts.lengths))]
+    spans = [slice(end - length, end) for end, length in zip(ends, texts.lengths, strict=True)]
+    outputs = texts.hypotheses[first], texts.hypotheses[second]
+    different = [number for number, span in enumerate(spans) if outputs[0][span] != outputs[1][span]]
+    _check_enough(documents, len(different), source)
+    generator = random.Random(seed)
+    chosen = generator.sample(different, documents)
+    labels = _names(first, second)
+    items: list[dict[str, Any]] = []
+    left: dict[str, str] = {}
+    for number, document in enumerate(chosen, 1):
+        span, swapped = spans[document], generator.random() < 0.5
+        sides = outputs[::-1] if swapped else outputs
+        item: dict[str, Any] = {
+            "id": f"d{number}",
+            "source": texts.references[span],
+            "left": sides[0][span],
+            "right": sides[1][span],
+        }
+        items.append(item if gold is None else item | {"reference": gold[span]})
+        left[item["id"]] = labels[1] if swapped else labels[0]
+    return _write(output, Key("", labels, left), items, [d + 1 for d in chosen], seed)
+
+
+def _names(first: Path, second: Path) -> tuple[str, str]:
+    """The files' names where they differ, otherwise their paths."""
+    return (first.name, second.name) if first.name != second.name else (str(first), str(second))
+
+
+def _check_enough(wanted: int, available: int, source: Path) -> None:
+    if wanted < 1:
+        raise UserError(f"{wanted} documents", where="--documents", remedy="ask for at least 1")
+    if available < wanted:
+        raise UserError(
+            f"{wanted} documents asked for, but the systems differ in only {available}",
+            where=source,
+            remedy=f"use --documents {available}" if available else "compare two different systems",
+        )
+
+
+def _write(output: Path, key: Key, items: list[dict[str, Any]], documents: list[int], seed: int) -> Key:
+    # the id ties answers to this form without telling anything of the systems
+    content = json.dumps([items, seed], ensure_ascii=False, sort_keys=True)
+    key = Key(hashlib.sha256(content.encode()).hexdigest()[:16], key.systems, key.left)
+    page = resources.files("weitblick.judgement").joinpath("form.html").read_text(encoding="utf-8")
+    form = {"format_version": FORMAT_VERSION, "form_id": key.form_id, "items": items}
+    with text_writer(output) as stream:
+        stream.write(page.replace(PLACEHOLDER, _script_safe(form)))
+    write_json(
+        key_path(output),
+        {
+            "format_version": FORMAT_VERSION,
+            "kind": KIND,
+            "form_id": key.form_id,
+            "systems": list(key.systems),
+            "seed": seed,
+            "documents": dict(zip(key.left, documents, strict=True)),
+            "left": key.left,
+        },
+    )
+    return key
+
+
+def _script_safe(value: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can close the element or open a comment."""
+    text = json.dumps(value, ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def read_key(path: Path) -> Key:
+    value = read_json(path)
+    if not isinstance(value, dict) or value.get("kind") != KIND:
+        raise UserError("is not the key of a form", where=path, remedy="name the .key.json written by judge sample")
+    check_format_version(value, FORMAT_VERSION, path)
+    try:
+        first, second = value["systems"]
+        return Key(value["form_id"], (first, second), dict(value["left"]))
+    except (KeyError, TypeError, ValueError):
+        raise UserError("is damaged", where=path, remedy="make form and key again") from None

@@ -1,0 +1,1 @@
+"""Scores of translations: BLEU, chrF, TER, METEOR, significance, comparison."""

@@ -1,0 +1,160 @@
+"""Several systems against the first one, for every metric: the report behind `weitblick compare` and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from weitblick.errors import UserError
+from weitblick.metrics.metrics import Counts, Metric, sum_documents
+from weitblick.metrics.significance import Comparison, Estimate, Interval, compare, estimate
+
+UNITS = ("sentence", "document")
+BETTER, CLEARLY_BETTER, WORSE = "†", "‡", "▽"
+LEVEL, STRICT_LEVEL = 0.05, 0.01
+
+
+def parse_systems(arguments: Sequence[str]) -> dict[str, list[Path]]:
+    """`FILE` or `NAME=RUN1,RUN2,...` -> the runs of each system by its name, the baseline first."""
+    systems: dict[str, list[Path]] = {}
+    for argument in arguments:
+        name, separator, runs = argument.partition("=")
+        plain = not separator or Path(argument).exists()
+        paths = [Path(argument)] if plain else [Path(run) for run in runs.split(",") if run]
+        name = argument if plain else name
+        if not name or not paths:
+            raise UserError(f"not a system: {argument!r}", remedy="write FILE or NAME=RUN1,RUN2,...")
+        if name in systems:
+            raise UserError(f"system {name!r} is given twice", remedy="give each system its own name")
+        systems[name] = paths
+    if len(systems) < 2:
+        raise UserError("only one system to compare", remedy="name the baseline and at least one other system")
+    return systems
+
+
+def compare_systems(
+    metrics: Sequence[Metric],
+    systems: dict[str, list[Path]],
+    count: Callable[[Metric, Path], Counts],
+    lengths: Sequence[int],
+    *,
+    unit: str = "sentence",
+    trials: int,
+    seed: int,
+) -> dict[str, Any]:
+    """`count` gives a run's statistics in the metric's own unit. The report is plain data, ready for JSON."""
+    if unit not in UNITS:
+        raise UserError(f"unknown unit {unit!r}", where="--unit", remedy=f"one of {', '.join(UNITS)}")
+    names = list(systems)
+    report: dict[str, Any] = {
+        "baseline": names[0],
+        "trials": trials,
+        "seed": seed,
+        "sentences": sum(lengths),
+        "documents": len(lengths),
+        "metrics": {},
+    }
+    for metric in metrics:
+        by_document = unit == "document" and metric.unit == "sentence"
+        runs = {
+            name: [sum_documents(c, lengths) if by_document else c for c in (count(metric, path) for path in paths)]
+            for name, paths in systems.items()
+        }
+        rows = {}
+        for name in names:
+            against = None if name == names[0] else compare(metric, runs[names[0]], runs[name], trials, seed)
+            rows[name] = _row(estimate(metric, runs[name], trials, seed), against)
+        report["metrics"][metric.name] = {
+            "signature": metric.signature,
+            # document BLEU knows no sentences
+            "unit": "document" if by_document else metric.unit,
+            "systems": rows,
+        }
+    return report
+
+
+def _row(own: Estimate, against: Comparison | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "score": own.score,
+        "interval": _pair(own.interval),
+        "runs": own.run_scores,
+        "deviation": own.deviation,
+    }
+    if against is not None:
+        row |= {
+            "difference": against.difference,
+            "difference_interval": _pair(against.interval),
+            "p_randomisation": against.p_randomisation,
+            "p_bootstrap": against.p_bootstrap,
+            "mark": mark(against.difference, against.p_randomisation),
+        }
+    return row
+
+
+def _pair(interval: Interval) -> list[float]:
+    return [interval.low, interval.high]
+
+
+def mark(difference: float, p: float) -> str:
+    """The sign of a significant difference from the baseline, by approximate randomisation."""
+    if p >= LEVEL:
+        return ""
+    if difference < 0:
+        return WORSE
+    return CLEARLY_BETTER if p < STRICT_LEVEL else BETTER
+
+
+def print_comparison(metrics: Sequence[Metric], report: dict[str, Any]) -> None:
+    """One table for each metric; the best score is bold."""
+    from rich.console import Console
+
+    console = Console()
+    # a file or a pipe has no width to fit into
+    console = console if console.is_terminal else Console(width=160)
+    for metric in metrics:
+        result = report["metrics"][metric.name]
+        console.print(_table(metric, result))
+        console.print(f"{result['signature']}  (tested by {result['unit']})\n", highlight=False, style="dim")
+    console.print(
+        f"Against {report['baseline']}, two-sided, {report['trials']} trials, by approximate randomisation: "
+        f"{BETTER} better at p < {LEVEL}, {CLEARLY_BETTER} at p < {STRICT_LEVEL}, {WORSE} worse at p < {LEVEL}.",
+        highlight=False,
+    )
+
+
+def _table(metric: Metric, result: dict[str, Any]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    best = max(row["score"] for row in result["systems"].values())
+    table = Table(box=None, pad_edge=False)
+    table.add_column("system")
+    for heading in (
+        metric.label,
+        "95% interval",
+        "runs ±",
+        "difference",
+        "95% interval",
+        "p (random.)",
+        "p (bootstrap)",
+    ):
+        table.add_column(heading, justify="right")
+    for name, row in result["systems"].items():
+        score = Text(f"{row['score']:.2f}{row.get('mark', '')}", style="bold" if row["score"] == best else "")
+        cells = ["", "", "", ""]
+        if "difference" in row:
+            cells = [
+                f"{row['difference']:+.2f}",
+                _range(row["difference_interval"], "+"),
+                f"{row['p_randomisation']:.4f}",
+                f"{row['p_bootstrap']:.4f}",
+            ]
+        spread = "" if row["deviation"] is None else f"{row['deviation']:.2f}"
+        table.add_row(Text(name), score, _range(row["interval"]), spread, *cells)
+    return table
+
+
+def _range(interval: list[float], sign: str = "") -> str:
+    low, high = interval
+    return f"{low:{sign}.2f} to {high:{sign}.2f}"

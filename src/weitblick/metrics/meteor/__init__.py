@@ -1,0 +1,5 @@
+"""METEOR, after Meteor 1.5 (Denkowski and Lavie 2014): normalise, match, align, score."""
+
+from weitblick.metrics.meteor.scoring import Meteor
+
+__all__ = ["Meteor"]

@@ -1,0 +1,260 @@
+"""Teacher-forced scoring of given translations in their documents: with the document's own context, with none, and with
+that of a random other document. Each document is encoded once, whatever the number of translations scored in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import pack_target
+from weitblick.context.layer import ContextResult
+from weitblick.context.module import Bank
+from weitblick.errors import UserError
+from weitblick.model.document_model import DocumentModel
+from weitblick.sentence.loss import token_log_probabilities
+from weitblick.translation.context import Sources, source_bank, target_bank
+
+ContextMode = Literal["own", "removed", "random"]
+CONTEXT_MODES: tuple[ContextMode, ...] = ("own", "removed", "random")
+BATCH_TOKENS = 8192
+"""Tokens of documents, and then of candidates with their sources, that go through the model at a time."""
+
+Ids = Sequence[int]
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class ScoringDocument:
+    """Word ids of a document. `targets` are its context for models that read target sentences; no words where a
+    sentence has none."""
+
+    sources: Sequence[Ids]
+    targets: Sequence[Ids] | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A translation to score: word ids, for one sentence of one of the documents."""
+
+    document: int
+    sentence: int
+    target: Ids
+
+
+@dataclass(frozen=True)
+class Scores:
+    """For each candidate its summed log-probability [N] and the tokens that it sums over, `</s>` included [N].
+
+    gate, support: the mean share of the context in the gate and the mean number of sentences attended, over all words
+    that read any context; None where none did.
+    """
+
+    log_probabilities: np.ndarray
+    tokens: np.ndarray
+    gate: float | None = None
+    support: float | None = None
+
+
+@dataclass
+class _Reading:
+    """Sums over words that read context."""
+
+    words: int = 0
+    gate: float = 0.0
+    support: float = 0.0
+
+    def add(self, result: ContextResult | None) -> None:
+        if result is not None:
+            self.words += int(result.present.sum())
+            self.gate += float((1 - result.gate[result.present]).double().sum())
+            self.support += float(result.support[result.present].double().sum())
+
+
+@dataclass
+class _Run:
+    """Documents scored together, the documents that they read, and their candidates (by number)."""
+
+    documents: list[int] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+    last_read: int | None = None
+    """In random mode, the document that the last one reads; every other reads the one after it in the run."""
+
+
+@torch.no_grad()
+def score_candidates(
+    model: DocumentModel,
+    documents: Sequence[ScoringDocument],
+    candidates: Sequence[Candidate],
+    context: ContextMode = "own",
+    *,
+    seed: int = 1,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Progress | None = None,
+) -> Scores:
+    """The log-probability of every candidate. The seed decides who reads whose context in random mode, for all
+    documents at once: a batch or its size never does."""
+    if model.context is None:
+        context = "removed"
+    model.eval()
+    order = reading_order(len(documents), seed) if context == "random" else sorted({c.document for c in candidates})
+    sums, reading = np.zeros(len(candidates)), _Reading()
+    for run in _runs(documents, candidates, order, context, batch_tokens):
+        sums[run.candidates] = _score_run(model, documents, candidates, run, context, batch_tokens, reading)
+        if progress is not None:
+            progress(len(run.candidates))
+    tokens = np.array([len(candidate.target) + 1 for candidate in candidates], dtype=np.int64)
+    if not reading.words:
+        return Scores(sums, tokens)
+    return Scores(sums, tokens, reading.gate / reading.words, reading.support / reading.words)
+
+
+def reading_order(count: int, seed: int) -> list[int]:
+    """A random circle of all documents: each reads the one that follows, so none reads itself."""
+    if count < 2:
+        raise UserError(
+            "the context of a random other document needs another document, and there is only one",
+            remedy="score several documents together",
+        )
+    return np.random.default_rng([seed, 5]).permutation(count).tolist()
+
+
+def _runs(
+    documents: Sequence[ScoringDocument],
+    candidates: Sequence[Candidate],
+    order: Sequence[int],
+    context: ContextMode,
+    batch_tokens: int,
+) -> Iterator[_Run]:
+    """Documents with candidates in runs under the budget; a larger document is a run of its own."""
+    members: dict[int, list[int]] = {}
+    for number, candidate in enumerate(candidates):
+        members.setdefault(candidate.document, []).append(number)
+    run, filled = _Run(), 0
+    for place, document in enumerate(order):
+        size = sum(len(source) + 1 for source in documents[document].sources)
+        size += sum(len(target) + 1 for target in documents[document].targets or ())
+        if run.documents and filled + size > batch_tokens:
+            run.last_read = document if context == "random" else None
+            yield run
+            run, filled = _Run(), 0
+        run.documents.append(document)
+        run.candidates += members.get(document, [])
+        filled += size
+        if place + 1 == len(order):
+            run.last_read = order[0] if context == "random" else None
+            yield run
+
+
+def _score_run(
+    model: DocumentModel,
+    documents: Sequence[ScoringDocument],
+    candidates: Sequence[Candidate],
+    run: _Run,
+    context: ContextMode,
+    batch_tokens: int,
+    reading: _Reading,
+) -> np.ndarray:
+    """[N] log-probabilities of the run's candidates."""
+    if not run.candidates:
+        return np.zeros(0)
+    chosen = [candidates[number] for number in run.candidates]
+    place = {document: index for index, document in enumerate(run.documents)}
+    tested = sorted({(place[candidate.document], candidate.sentence) for candidate in chosen})
+    # In random mode the document read stands right behind one's own.
+    shift = int(context == "random")
+    current = Sources(
+        [documents[run.documents[document]].sources[sentence] for document, sentence in tested],
+        [document + shift for document, _ in tested],
+        [sentence for _, sentence in tested],
+        next(model.parameters()).device,
+    )
+    if context == "removed":
+        bank, memory = None, current.encode(model.sentence)
+    else:
+        read = run.documents + ([] if run.last_read is None else [run.last_read])
+        bank, memory = _context(model, [documents[document] for document in read], tested)
+        memory, result = _read_in_encoder(model, current, memory, bank)
+        reading.add(result)
+    row = {key: index for index, key in enumerate(tested)}
+    rows = [row[place[candidate.document], candidate.sentence] for candidate in chosen]
+    return _decode(
+        model, current, memory, bank, rows, [candidate.target for candidate in chosen], batch_tokens, reading
+    )
+
+
+def _context(
+    model: DocumentModel, documents: Sequence[ScoringDocument], tested: Sequence[tuple[int, int]]
+) -> tuple[Bank, Tensor]:
+    """What the documents offer to read, and the sentence model's own states of the tested sentences [T, d]."""
+    places = [(number, index) for number, document in enumerate(documents) for index in range(len(document.sources))]
+    sources = Sources(
+        [ids for document in documents for ids in document.sources],
+        [number for number, _ in places],
+        [index for _, index in places],
+        next(model.parameters()).device,
+    )
+    memory = sources.encode(model.sentence)
+    if model.reads_target:
+        targets = [ids for document in documents for ids in _targets(document)]
+        bank = target_bank(model, sources, memory, targets)
+    else:
+        bank = source_bank(model, sources, memory)
+    index = {key: number for number, key in enumerate(places)}
+    return bank, memory.index_select(0, sources.rows([index[key] for key in tested]))
+
+
+def _targets(document: ScoringDocument) -> Sequence[Ids]:
+    if document.targets is None:
+        raise UserError("this model reads target sentences as context, and a document has none")
+    return document.targets
+
+
+def _read_in_encoder(
+    model: DocumentModel, current: Sources, memory: Tensor, bank: Bank
+) -> tuple[Tensor, ContextResult | None]:
+    """What the decoder reads of the tested sentences [T, d], where the encoder mixes context in."""
+    if not model.in_encoder:
+        return memory, None
+    packed = current.pack(range(len(current)))
+    assert model.context is not None
+    if model.context.own_encoder:  # its layers read the context: states without are of no use
+        return model.encode(packed, bank)
+    result = model.context(memory, memory, packed.layout, bank)
+    return result.states, result
+
+
+def _decode(
+    model: DocumentModel,
+    current: Sources,
+    memory: Tensor,
+    bank: Bank | None,
+    rows: Sequence[int],
+    targets: Sequence[Ids],
+    batch_tokens: int,
+    reading: _Reading,
+) -> np.ndarray:
+    """[N] log-probabilities of the targets; `rows` [N] says which sentence of `current` each translates."""
+    lengths = current.lengths[rows] + np.array([len(target) + 1 for target in targets])
+    parts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) // batch_tokens
+    sums = []
+    for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(parts)) + 1):
+        of_part = [rows[number] for number in part]
+        source = current.pack(of_part)
+        own = memory.index_select(0, current.rows(of_part))
+        layout = source.layout
+        packed, labels = pack_target(
+            [targets[number] for number in part], layout.documents.tolist(), layout.positions.tolist()
+        )
+        target = packed.to(current.device)
+        output = model.decode(target, own, layout, bank)
+        reading.add(output.context)
+        tokens = token_log_probabilities(output.states, *model.sentence.output(), labels.to(current.device))
+        total = tokens.new_zeros(len(part), dtype=torch.float64)
+        sums.append(total.index_add_(0, target.layout.sentence, tokens.double()).cpu().numpy())
+    return np.concatenate(sums)

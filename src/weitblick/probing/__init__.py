@@ -1,0 +1,1 @@
+"""What a model does with its context: contrastive suites, use of context."""

@@ -1,0 +1,171 @@
+"""How much of its context a model uses: what own, removed and random context are worth to it.
+
+CXMI, the conditional cross-mutual information of Fernandes et al. (2021), is the mean log-probability of a reference
+with context less that without. Context of a random other document is the control: what it gains too is no use of
+context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.errors import UserError
+from weitblick.metrics.scoring import (
+    BATCH_TOKENS,
+    CONTEXT_MODES,
+    Candidate,
+    ContextMode,
+    Progress,
+    Scores,
+    ScoringDocument,
+    reading_order,
+    score_candidates,
+)
+from weitblick.model.document_model import DocumentModel
+from weitblick.text.base import TextPipeline
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator, windows
+from weitblick.translation.units import join_documents, split_documents
+from weitblick.translation.window import translate_units
+
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+DIFFERENCES: dict[str, tuple[ContextMode, ContextMode]] = {
+    "cxmi": ("own", "removed"),
+    "cxmi_random": ("random", "removed"),
+    "own_over_random": ("own", "random"),
+}
+"""Name in reports: mean log-probability with the first context less that with the second."""
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
+    """Documents as ids, and the reference of every sentence that has words on both sides as a candidate."""
+
+    documents: list[ScoringDocument]
+    references: list[Candidate]
+
+
+def encode_corpus(
+    pipeline: TextPipeline, documents: Sequence[Document], contexts: Sequence[Document] | None = None
+) -> EncodedCorpus:
+    """`contexts`: the same documents with the targets that are read as context, if not the references."""
+    encoded, references = [], []
+    for number, (document, context) in enumerate(zip(documents, contexts or documents, strict=True)):
+        sources = pipeline.encode_source(document.sources)
+        targets = _encode_targets(pipeline, document)
+        encoded.append(ScoringDocument(sources, _encode_targets(pipeline, context) if contexts else targets))
+        pairs = enumerate(zip(sources, targets, strict=True))
+        references += [Candidate(number, index, target) for index, (source, target) in pairs if source and target]
+    if not references:
+        raise UserError("no sentence has both a source and a target", remedy="name SOURCE and TARGET")
+    return EncodedCorpus(encoded, references)
+
+
+def _encode_targets(pipeline: TextPipeline, document: Document) -> list[list[int]]:
+    return pipeline.encode_target([target or "" for target in document.targets])
+
+
+def measure_context_use(
+    model: DocumentModel,
+    corpus: EncodedCorpus,
+    *,
+    seed: int = 1,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Log-probabilities per token with each context, their differences with confidence intervals, gate and support."""
+    scores = {
+        mode: score_candidates(
+            model, corpus.documents, corpus.references, mode, seed=seed, batch_tokens=batch_tokens, progress=progress
+        )
+        for mode in CONTEXT_MODES
+    }
+    own = scores["own"]
+    return {
+        "documents": len(corpus.documents),
+        "sentences": len(corpus.references),
+        "tokens": int(own.tokens.sum()),
+        "log_probability_per_token": {
+            mode: round(float(found.log_probabilities.sum() / found.tokens.sum()), 6) for mode, found in scores.items()
+        },
+        **compare_contexts(scores, [reference.document for reference in corpus.references], seed),
+        "gate": None if own.gate is None else round(own.gate, 6),
+        "support": None if own.support is None else round(own.support, 4),
+    }
+
+
+def compare_contexts(scores: dict[ContextMode, Scores], documents: Sequence[int], seed: int) -> dict[str, Any]:
+    """The differences of contexts, per token and per sentence, with intervals from resampled documents."""
+    units, position = np.unique(documents, return_inverse=True)
+    tokens = np.bincount(position, weights=scores["own"].tokens)
+    sentences = np.bincount(position).astype(float)
+    # [R, D] how often each document is drawn
+    drawn = np.random.default_rng([seed, 6]).multinomial(len(units), np.full(len(units), 1 / len(units)), RESAMPLES)
+    report = {}
+    for name, (mode, other) in DIFFERENCES.items():
+        gain = scores[mode].log_probabilities - scores[other].log_probabilities
+        gains = np.bincount(position, weights=gain)
+        report[name] = {
+            "per_token": _estimate(gains, tokens, drawn),
+            "per_sentence": _estimate(gains, sentences, drawn),
+            "sentences_better": int((gain > 0).sum()),
+            "sentences_worse": int((gain < 0).sum()),
+        }
+    return report
+
+
+def _estimate(gains: np.ndarray, sizes: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
+    """The ratio of sums, and the middle 95% of it over resamples."""
+    samples = (drawn @ gains) / (drawn @ sizes)
+    low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return {"mean": round(float(gains.sum() / sizes.sum()), 6), "interval": [round(float(x), 6) for x in (low, high)]}
+
+
+def translate_with(
+    translator: Translator,
+    documents: Sequence[Document],
+    context: ContextMode,
+    options: TranslationOptions,
+    *,
+    seed: int = 1,
+) -> list[Document]:
+    """The documents translated with own, removed or random context."""
+    without_targets = [Document(d.id, tuple(map(Sentence, d.sources))) for d in documents]
+    if context != "random" or translator.model.context is None:
+        wishes = {**vars(options), "context": context == "own"}
+        return list(translator.translate_documents(without_targets, **wishes))
+    order = reading_order(len(documents), seed)
+    translated: dict[int, Document] = {}
+    place = 0
+    for window in windows(without_targets[number] for number in order):
+        numbers = order[place : place + len(window)]
+        place += len(window)
+        together = [*window, without_targets[order[place % len(order)]]]  # the last one reads one more document
+        units = split_documents(together, translator.pipeline, translator.warn)
+        reads = [*range(1, len(together)), 0]
+        found = translate_units(translator.model, units, options, reads)
+        joined = join_documents(together, units, found, translator.pipeline)
+        translated |= {number: one.document for number, one in zip(numbers, joined, strict=False)}
+    return [translated[number] for number in range(len(documents))]
+
+
+def measure_translations(
+    translator: Translator, documents: Sequence[Document], *, beam: int = 4, seed: int = 1
+) -> dict[str, Any]:
+    """sacreBLEU of the documents' translations with own, removed and random context."""
+    from weitblick.metrics.metrics import build_metric
+
+    metric = build_metric("sacrebleu")
+    references = [target or "" for document in documents for target in document.targets]
+    scores: dict[str, float] = {}
+    for mode in CONTEXT_MODES:
+        translated = translate_with(translator, documents, mode, TranslationOptions(beam=beam), seed=seed)
+        lines = [target or "" for document in translated for target in document.targets]
+        scores[mode] = round(metric.corpus_score(metric.statistics(lines, references)).value, 4)
+    return {**scores, "signature": metric.signature, "beam": beam}

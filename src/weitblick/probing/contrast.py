@@ -1,0 +1,183 @@
+"""Contrastive accuracy: how often a model finds the reference more probable than every wrong variant of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weitblick.errors import UserError
+from weitblick.metrics.scoring import (
+    BATCH_TOKENS,
+    Candidate,
+    ContextMode,
+    Progress,
+    ScoringDocument,
+    score_candidates,
+)
+from weitblick.model.document_model import DocumentModel
+from weitblick.probing.suites import DISTANCES, SuiteItem
+from weitblick.text.base import TextPipeline
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An item, the log-probability of its reference and the greatest of its variants'."""
+
+    item: SuiteItem
+    reference: float
+    best_variant: float
+
+    @property
+    def correct(self) -> bool:
+        return self.reference > self.best_variant
+
+    @property
+    def tie(self) -> bool:
+        """No decision: counted as wrong, and shown."""
+        return self.reference == self.best_variant
+
+
+@dataclass(frozen=True)
+class EncodedSuite:
+    """Documents and candidates of a suite as ids, each distinct one once.
+
+    `references` [N] and `variants` [N][..] are numbers of candidates: variants that encode to the same ids as the
+    reference are the same candidate, so that they tie exactly.
+    """
+
+    items: Sequence[SuiteItem]
+    documents: list[ScoringDocument]
+    candidates: list[Candidate]
+    references: list[int]
+    variants: list[list[int]]
+
+
+def encode_suite(pipeline: TextPipeline, items: Sequence[SuiteItem], *, with_targets: bool) -> EncodedSuite:
+    """`with_targets`: the model reads target sentences, which every item must then have."""
+    if with_targets:
+        _check_targets(items)
+    numbers: dict[Any, int] = {}
+    first: list[SuiteItem] = []
+    of_item = []
+    for item in items:
+        key = (item.sources, item.targets if with_targets else None)
+        if key not in numbers:
+            numbers[key] = len(first)
+            first.append(item)
+        of_item.append(numbers[key])
+    sources = _encode(pipeline.encode_source, [item.sources for item in first])
+    targets: Sequence[Any] = [None] * len(first)
+    if with_targets:
+        targets = _encode(pipeline.encode_target, [[text or "" for text in item.targets or ()] for item in first])
+    documents = [ScoringDocument(*pair) for pair in zip(sources, targets, strict=True)]
+    texts = _encode(pipeline.encode_target, [(item.reference, *item.contrastive) for item in items])
+    candidates: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    chosen = [
+        [candidates.setdefault((document, item.sentence, tuple(ids)), len(candidates)) for ids in options]
+        for item, document, options in zip(items, of_item, texts, strict=True)
+    ]
+    return EncodedSuite(
+        items,
+        documents,
+        [Candidate(*key) for key in candidates],
+        [options[0] for options in chosen],
+        [options[1:] for options in chosen],
+    )
+
+
+def _encode(
+    encode: Callable[[Sequence[str]], list[list[int]]], groups: Sequence[Sequence[str]]
+) -> list[list[list[int]]]:
+    """Groups of sentences as groups of ids, each distinct sentence encoded once."""
+    distinct = {text: number for number, text in enumerate(dict.fromkeys(text for group in groups for text in group))}
+    ids = encode(list(distinct))
+    return [[ids[distinct[text]] for text in group] for group in groups]
+
+
+def _check_targets(items: Sequence[SuiteItem]) -> None:
+    for item in items:
+        if item.targets is None:
+            raise UserError(
+                f"item {item.id}: field 'target' is missing, and this model reads target sentences as context",
+                where=item.where,
+                line=item.line,
+                remedy="give the translation of every sentence, null where there is none",
+            )
+
+
+def judge_suite(
+    model: DocumentModel,
+    suite: EncodedSuite,
+    context: ContextMode = "own",
+    *,
+    seed: int = 1,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Progress | None = None,
+) -> list[Verdict]:
+    scores = score_candidates(
+        model, suite.documents, suite.candidates, context, seed=seed, batch_tokens=batch_tokens, progress=progress
+    ).log_probabilities
+    return [
+        Verdict(item, float(scores[reference]), float(scores[variants].max()))
+        for item, reference, variants in zip(suite.items, suite.references, suite.variants, strict=True)
+    ]
+
+
+def without_context(model: DocumentModel, items: Sequence[SuiteItem]) -> int:
+    """Items whose document offers nothing to read to this model (any other sentence, if it reads none at all)."""
+    online = model.context is not None and model.section.direction == "online"
+    count = 0
+    for item in items:
+        texts = item.targets if model.reads_target and item.targets is not None else item.sources
+        others = texts[: item.sentence] if online else (*texts[: item.sentence], *texts[item.sentence + 1 :])
+        count += not any(text and text.strip() for text in others)
+    return count
+
+
+def summarise(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Accuracy overall and by every property that the items have, each with counts."""
+    groups = {
+        "by_distance": _by(verdicts, lambda item: item.distance_group, DISTANCES),
+        "by_pronoun": _by(verdicts, lambda item: item.pronoun),
+        "by_phenomenon": _by(verdicts, lambda item: item.phenomenon),
+        "by_direction": _by(verdicts, lambda item: item.direction, ("past", "future")),
+        "by_antecedent": _by(verdicts, _antecedent, ("seen", "unseen")),
+    }
+    for direction, group in groups["by_direction"].items():
+        chosen = [verdict for verdict in verdicts if (verdict.item.direction or UNKNOWN) == direction]
+        group["by_distance"] = _by(chosen, lambda item: item.distance_group, DISTANCES)
+    return {**_counts(verdicts), **groups}
+
+
+def _antecedent(item: SuiteItem) -> str | None:
+    return None if item.unseen_antecedent is None else "unseen" if item.unseen_antecedent else "seen"
+
+
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    correct = sum(verdict.correct for verdict in verdicts)
+    return {
+        "accuracy": round(correct / len(verdicts), 6),
+        "items": len(verdicts),
+        "correct": correct,
+        "ties": sum(verdict.tie for verdict in verdicts),
+        "chance": round(float(np.mean([verdict.item.chance for verdict in verdicts])), 6),
+    }
+
+
+def _by(
+    verdicts: Sequence[Verdict], key: Callable[[SuiteItem], str | None], order: Sequence[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """Counts for each value of a property, those without it as unknown; empty if no item has it."""
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(key(verdict.item) or UNKNOWN, []).append(verdict)
+    names = [name for name in order if name in groups]
+    names += sorted(groups.keys() - set(names) - {UNKNOWN})
+    if not names:
+        return {}
+    return {name: _counts(groups[name]) for name in [*names, *([UNKNOWN] if UNKNOWN in groups else [])]}

@@ -1,0 +1,1 @@
+"""Sentence-level models, context-agnostic: Transformer and RNNSearch, their layers and the loss."""

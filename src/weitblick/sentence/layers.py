@@ -1,0 +1,251 @@
+"""The building blocks of every model here: dropout, attention over packed sentences, feed-forward, embeddings."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weitblick.batches.layout import Grid, Layout
+from weitblick.sentence.grid_attention import GridAttention, head_places
+
+
+class Dropout(nn.Module):
+    """Dropout whose masks come from random bytes on the CPU: one 64-bit draw decides eight values.
+
+    The rate is rounded to a multiple of 1/256 there; the scale follows the rounded rate, so expectations are exact.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return x
+        if x.device.type != "cpu":
+            return F.dropout(x, self.rate)
+        return x * self.mask(x)
+
+    def add(self, x: Tensor, change: Tensor) -> Tensor:
+        """x + dropout(change), in one pass where that can be."""
+        if not self.training or self.rate == 0 or x.device.type != "cpu":
+            return x + self(change)
+        return torch.addcmul(x, change, self.mask(change))
+
+    def mask(self, x: Tensor) -> Tensor:
+        """What to multiply `x` with: 0 for what is dropped, a little more than 1 for the rest."""
+        dropped = max(1, round(self.rate * 256))
+        count = x.numel()
+        words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+        drawn = words.view(torch.uint8)[:count].view(x.shape)
+        # Floats are compared and scaled in their own place, many at a time; bytes would be compared one by one.
+        numbers = drawn.to(torch.promote_types(x.dtype, torch.float32))
+        return numbers.ge_(dropped).mul_(256 / (256 - dropped))
+
+    def extra_repr(self) -> str:
+        return f"rate={self.rate}"
+
+
+def _heads(x: Tensor, heads: int) -> Tensor:
+    """[S, W, d] -> [S, H, W, d/H]"""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, dropout: Dropout) -> Tensor:
+    """[S, H, Wq, dk] x [S, H, Wk, dk] -> [S, Wq, d]. `bias` [S, 1, 1, Wk] is -inf at padding."""
+    if not dropout.training or dropout.rate == 0:
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal)
+    else:
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        if causal:
+            bias = torch.full(scores.shape[-2:], -math.inf, device=q.device, dtype=q.dtype).triu_(1)
+        scores = scores if bias is None else scores + bias
+        out = dropout(scores.softmax(-1)) @ v
+    return out.transpose(1, 2).flatten(2)
+
+
+def by_rows(x: Tensor, dropout: Dropout) -> bool:
+    """Where attention is computed by `GridAttention`: in training on the CPU. Elsewhere PyTorch has fused kernels."""
+    return dropout.training and dropout.rate > 0 and x.device.type == "cpu" and len(x) > 0
+
+
+PAST_ROOM = 64
+"""Cells for which there is room at once."""
+
+
+class Past:
+    """Keys and values of every hypothesis of S sentences at every step so far, one *cell* each: [S, C, 2d].
+
+    When hypotheses branch or die, who may see which cell changes, not the cells.
+    """
+
+    def __init__(self, sentences: int) -> None:
+        self.sentences, self.count = sentences, 0
+        self.room: Tensor | None = None
+
+    def append(self, cells: Tensor) -> Tensor:
+        """Adds [S, K, 2d] and gives all [S, C, 2d]."""
+        start, self.count = self.count, self.count + cells.shape[1]
+        if self.room is None or self.room.shape[1] < self.count:
+            grown = cells.new_empty(self.sentences, max(PAST_ROOM, 2 * self.count), cells.shape[2])
+            if self.room is not None:
+                grown[:, :start] = self.room[:, :start]
+            self.room = grown
+        self.room[:, start : self.count] = cells
+        return self.room[:, : self.count]
+
+    def select_sentences(self, sentences: Tensor) -> None:
+        self.sentences = len(sentences)
+        if self.room is not None:
+            self.room = keep_rows(self.room, sentences)
+
+    def select_cells(self, cells: Tensor) -> None:
+        """Keeps these cells [S, C'] of each sentence."""
+        assert self.room is not None
+        self.count = cells.shape[1]
+        self.room[:, : self.count] = self.room.gather(1, cells[:, :, None].expand(-1, -1, self.room.shape[2]))
+
+
+def keep_rows(rows: Tensor, chosen: Tensor) -> Tensor:
+    """`rows[chosen]`, at most as many, in the memory of `rows`: only those are copied that change their place."""
+    moved = (chosen != torch.arange(len(chosen), device=chosen.device)).nonzero()[:, 0]
+    if len(moved):
+        rows[moved] = rows[chosen[moved]]
+    return rows[: len(chosen)]
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention of each sentence to itself, over packed tokens."""
+
+    def __init__(self, dimension: int, heads: int, dropout: float, biases: bool, causal: bool) -> None:
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.input = nn.Linear(dimension, 3 * dimension, bias=biases)  # queries, keys, values
+        self.output = nn.Linear(dimension, dimension, bias=biases)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """[T, d] -> [T, d]"""
+        grid = layout.grid
+        if by_rows(x, self.dropout):
+            places = head_places(grid, self.heads)
+            read = GridAttention.apply(self.input(x), None, places, places, self.causal, self.dropout.mask)
+            return self.output(read)
+        results = []
+        for group, padded in zip(grid.groups, grid.pad(self.input(x)), strict=True):
+            q, k, v = (_heads(part, self.heads) for part in padded.chunk(3, -1))
+            results.append(
+                _attend(q, k, v, None if self.causal else group.key_bias(x.dtype), self.causal, self.dropout)
+            )
+        return self.output(grid.pack(results))
+
+    def step(self, x: Tensor, past: Past, bias: Tensor | None) -> Tensor:
+        """x [S * K, d], the next position of K hypotheses for each of S sentences -> [S * K, d]
+
+        `bias` [S, 1, K, C + K] is -inf where a cell is not of the hypothesis' own past; None: all are.
+        """
+        projected = self.input(x).view(past.sentences, -1, 3 * x.shape[-1])  # [S, K, 3d]
+        cells = past.append(projected[:, :, x.shape[-1] :])
+        q, k, v = (_heads(part, self.heads) for part in (projected[:, :, : x.shape[-1]], *cells.chunk(2, -1)))
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        return self.output(out.transpose(1, 2).reshape(x.shape))
+
+
+class SourceAttention(nn.Module):
+    """Multi-head attention of each target sentence to its source sentence."""
+
+    def __init__(self, dimension: int, heads: int, dropout: float, biases: bool) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(dimension, dimension, bias=biases)
+        self.memory = nn.Linear(dimension, 2 * dimension, bias=biases)  # keys, values
+        self.output = nn.Linear(dimension, dimension, bias=biases)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, layout: Layout, memory: Tensor, memory_grid: Grid) -> Tensor:
+        """x [T, d], memory [Ts, d] -> [T, d]; `memory_grid` groups the source sentences as `layout.grid` does."""
+        grid = layout.grid
+        if by_rows(x, self.dropout):
+            places, others = head_places(grid, self.heads), head_places(memory_grid, self.heads)
+            projected = self.query(x), self.memory(memory)
+            return self.output(GridAttention.apply(*projected, places, others, False, self.dropout.mask))
+        results = []
+        queries, memories = grid.pad(self.query(x)), memory_grid.pad(self.memory(memory))
+        for group, q, kv in zip(memory_grid.groups, queries, memories, strict=True):
+            k, v = (_heads(part, self.heads) for part in kv.chunk(2, -1))
+            results.append(_attend(_heads(q, self.heads), k, v, group.key_bias(x.dtype), False, self.dropout))
+        return self.output(grid.pack(results))
+
+    def project(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+        """Keys and values [S, H, W, dk] of all source sentences, once for all steps."""
+        k, v = (_heads(part, self.heads) for part in layout.pad(self.memory(memory)).chunk(2, -1))
+        return k.contiguous(), v.contiguous()
+
+    def step(self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+        """x [S * K, d], K hypotheses for each of S sentences -> [S * K, d]"""
+        q = _heads(self.query(x).view(keys.shape[0], -1, x.shape[-1]), self.heads)
+        out = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias)
+        return self.output(out.transpose(1, 2).reshape(x.shape))
+
+    def read(self, x: Tensor, layout: Layout, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+        """x [T, d] -> [T, d], each sentence of `layout` over its own keys and values [S, H, W, dk] from `project`."""
+        q = _heads(layout.pad(self.query(x)), self.heads)
+        return self.output(layout.pack(_attend(q, keys, values, bias, False, self.dropout)))
+
+    def weights(self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
+        """Attention weights averaged over heads, [S, Wt, Ws]: which source words each target word looks at."""
+        q = _heads(layout.pad(self.query(x)), self.heads)
+        k = _heads(memory_layout.pad(self.memory(memory).chunk(2, -1)[0]), self.heads)
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        return scores.masked_fill(~memory_layout.mask[:, None, None], -math.inf).softmax(-1).mean(1)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dimension: int, inner: int, activation: str) -> None:
+        super().__init__()
+        self.input = nn.Linear(dimension, inner)
+        self.output = nn.Linear(inner, dimension)
+        self.gelu = activation == "gelu"
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.input(x)
+        return self.output(F.gelu(hidden) if self.gelu else F.relu(hidden, inplace=True))
+
+
+class Embedding(nn.Module):
+    """Token embeddings times sqrt(d) plus sinusoidal positions."""
+
+    def __init__(self, table: nn.Embedding, dropout: float) -> None:
+        super().__init__()
+        self.table = table
+        self.dropout = Dropout(dropout)
+        self._positions: Tensor | None = None
+
+    def positions(self, count: int, like: Tensor) -> Tensor:
+        """[count, d] sinusoids, computed once and grown by doubling."""
+        if self._positions is None or self._positions.shape[0] < count or self._positions.device != like.device:
+            size = max(512, 1 << (count - 1).bit_length())
+            self._positions = sinusoids(size, self.table.embedding_dim).to(like.device)
+        return self._positions[:count].to(like.dtype)
+
+    def forward(self, tokens: Tensor, layout: Layout) -> Tensor:
+        """[T] -> [T, d]"""
+        x = self.table(tokens) * math.sqrt(self.table.embedding_dim)
+        return self.dropout(x + self.positions(layout.longest, x).index_select(0, layout.offset))
+
+    def step(self, tokens: Tensor, position: int) -> Tensor:
+        x = self.table(tokens) * math.sqrt(self.table.embedding_dim)
+        return x + self.positions(position + 1, x)[position]
+
+
+def sinusoids(count: int, dimension: int) -> Tensor:
+    """[count, d]: sines in the first half, cosines in the second, of geometrically falling frequencies."""
+    half = dimension // 2
+    rates = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000.0) / max(1, half - 1)))
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * rates
+    table = torch.zeros(count, dimension, dtype=torch.float64)
+    table[:, :half], table[:, half : 2 * half] = angles.sin(), angles.cos()
+    return table.float()

@@ -1,0 +1,160 @@
+"""How long the missing steps of a study will take on this machine, from a short timing of each kind of model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from weitblick.config.recipe import ContextSection, ContextStageSection, DataSection, Recipe, StageSection
+from weitblick.discourse import generate
+from weitblick.discourse.corpus import Corpus
+from weitblick.files import read_lines
+from weitblick.profiling.complexity import PAPER_SOURCE, PAPER_TARGET, Candidate
+from weitblick.profiling.speed import Workload, measure_speed
+from weitblick.study.steps import Ledger, Step
+from weitblick.study.study import DiscourseSection
+
+SENTENCES, WORDS = 10, 16  # of the documents that are timed
+MOST_TOKENS = 2000  # of an update that is timed
+SAMPLE = 100  # documents generated to see how large a corpus will be
+PIECES_PER_WORD = 1.4
+FORWARD_SPEED = 3.0  # scoring is a forward pass: about so many times as fast as a training update
+CONTEXTS = 3  # own, removed, random
+CHARACTERS_PER_TOKEN = 10
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A step, whether it is done, and its seconds: those it took, or an estimate (None where nothing is known)."""
+
+    step: Step
+    done: bool
+    seconds: float | None
+
+    def as_row(self) -> dict[str, Any]:
+        seconds = None if self.seconds is None else round(self.seconds, 1)
+        return {"step": f"{self.step.kind} {self.step.name}", "done": self.done, "seconds": seconds}
+
+
+def estimate_plan(steps: Sequence[Step], ledger: Ledger, say: Callable[[str], None]) -> list[Planned]:
+    speeds = _Speeds(say)
+    planned = []
+    for step in steps:
+        record = ledger.record(step)
+        if record is not None:
+            planned.append(Planned(step, True, float(record["seconds"])))
+        else:
+            planned.append(Planned(step, False, _estimate(step, speeds)))
+    return planned
+
+
+def _estimate(step: Step, speeds: _Speeds) -> float | None:
+    recipe, corpus = step.facts.get("recipe"), step.facts.get("corpus")
+    if recipe is None or corpus is None:
+        return None
+    match step.kind:
+        case "stage 1" | "stage 2":
+            section = recipe.sentence_stage if step.kind == "stage 1" else recipe.context_stage
+            updates, per_update = _training_size(section, corpus.size("train"))
+            return updates * per_update / speeds.of(recipe, per_update)[0]
+        case "translate":
+            size = corpus.size("test")
+            return None if size is None else size.tokens / speeds.of(recipe)[1]
+        case "contrast":
+            tokens = corpus.suite_tokens(step.facts["suite"])
+            contexts = 1 if recipe.context.kind == "none" else CONTEXTS
+            return None if tokens is None else contexts * tokens / (FORWARD_SPEED * speeds.of(recipe)[0])
+    return None
+
+
+class _Speeds:
+    """Target words per second in training and decoding, each kind of model timed once for each size of updates."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self._known: dict[tuple[str, int], tuple[float, float]] = {}
+
+    def of(self, recipe: Recipe, tokens: float = MOST_TOKENS) -> tuple[float, float]:
+        context = ContextSection() if recipe.stage == "sentence" else recipe.context
+        key = json.dumps([recipe.model.model_dump(), context.model_dump(exclude={"direction"}), recipe.text.merges])
+        documents = max(1, round(min(tokens, MOST_TOKENS) / (SENTENCES * WORDS)))
+        if (key, documents) not in self._known:
+            joint = recipe.text.joint_vocabulary
+            sizes = (recipe.text.merges,) * 2 if joint else (PAPER_SOURCE, PAPER_TARGET)
+            name = f"{recipe.model.architecture}, {context.kind} {context.integration}"
+            self.say(f"timing a few updates: {name}")
+            candidate = Candidate(name, recipe.model, context, *sizes, ContextStageSection())
+            (speed,) = measure_speed([candidate], Workload(documents, SENTENCES, WORDS), rounds=1)
+            self._known[key, documents] = speed.training, speed.decoding
+        return self._known[key, documents]
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Target tokens, about, and documents."""
+
+    tokens: float
+    documents: int
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str]) -> _Size:
+        words, documents, inside = 0, 0, False
+        for line in lines:
+            boundary = not line.strip() or line.strip() == "<d>"
+            documents += not boundary and not inside
+            inside = not boundary
+            words += 0 if boundary else line.count(" ") + 2  # and the end of the sentence
+        return cls(words * PIECES_PER_WORD, max(1, documents))
+
+
+class CorpusSize:
+    """How large the corpora of a study are: those on disk, or those that it is going to generate."""
+
+    def __init__(self, data: DataSection, discourse: DiscourseSection | None) -> None:
+        self.data, self.discourse = data, discourse
+        self._sizes: dict[str, _Size | None] = {}
+
+    @cached_property
+    def _sample(self) -> Corpus:
+        assert self.discourse is not None
+        return generate(self.discourse.preset, min(SAMPLE, self.discourse.documents), self.discourse.seed)
+
+    def size(self, split: str) -> _Size | None:
+        if split not in self._sizes:
+            self._sizes[split] = self._generated(split) if self.discourse is not None else self._read(split)
+        return self._sizes[split]
+
+    def _generated(self, split: str) -> _Size:
+        documents = self._sample.split(split)
+        lines = (line for document in documents for line in (*(target or "" for target in document.targets), ""))
+        size = _Size.of_lines(lines)
+        share = self.discourse.documents / len(documents) if self.discourse and split == "train" else 1.0
+        return _Size(size.tokens * share, round(size.documents * share))
+
+    def _read(self, split: str) -> _Size | None:
+        files = getattr(self.data, split) or [""]
+        return _Size.of_lines(read_lines(files[-1])) if Path(files[-1]).is_file() else None
+
+    def suite_tokens(self, path: str) -> float | None:
+        """Characters tell roughly: both languages and all candidates against the tokens that are computed."""
+        if Path(path).is_file():
+            return sum(len(line) for line in read_lines(path)) / CHARACTERS_PER_TOKEN
+        if self.discourse is None:
+            return None
+        return sum(len(json.dumps(asdict(item))) for item in self._sample.contrast) / CHARACTERS_PER_TOKEN
+
+
+def _training_size(section: StageSection, size: _Size | None) -> tuple[float, float]:
+    """Updates, at most (patience may end training before), and the target tokens of each. Where the corpus is not
+    there, the recipe alone tells."""
+    per_update = float(section.batch_tokens * section.accumulate)
+    if size is None:
+        return section.updates, per_update
+    most = section.batch_documents if isinstance(section, ContextStageSection) else None
+    if most is not None:
+        per_update = min(per_update, most * section.accumulate * size.tokens / size.documents)
+    return min(section.updates, section.epochs * size.tokens / per_update), per_update
