@@ -70,5 +70,5 @@ def test_of_other_sentence_models(model: dict[str, str], integration: str) -> No
 @torch.no_grad()
 def test_what_no_hypothesis_sees_is_forgotten(parents: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("layers", "transformer"):
-        monkeypatch.setattr(f"weitblick.model.{module}.PAST_ROOM", 4)
+        monkeypatch.setattr(f"weitblick.sentence.{module}.PAST_ROOM", 4)
     check(tiny_model({"kind": "none"}), parents)
