@@ -250,4 +250,4 @@ def test_unknown_and_read_only_formats_are_named() -> None:
         list(read_documents(["a"], "jsnl"))
     with pytest.raises(UserError, match="read only"):
         write([], ["b"], "opus")
-    assert {"text", "d-lines", "jsonl", "tsv", "docids", "prose"} == {n for n, f in FORMATS.items() if f.write}
+    assert {"text", "d-lines", "jsonl", "tsv", "tmx", "docids", "prose"} == {n for n, f in FORMATS.items() if f.write}

@@ -36,6 +36,14 @@ def parse_languages(text: str | None) -> tuple[str, str] | None:
     return codes[0], codes[1]
 
 
+def languages_of(inputs: Sequence[str]) -> tuple[str, str] | None:
+    """What the names of two files say: dev.en and dev.de."""
+    names = [_ending(path).split(".")[1] if _ending(path) else "" for path in inputs]
+    if len(names) != 2 or not all(name.isalpha() and 2 <= len(name) <= 3 for name in names):
+        return None
+    return names[0], names[1]
+
+
 def only_side(documents: Iterable[Document], side: str) -> Iterator[Document]:
     """Both sides, or one of them as the source of documents without targets."""
     if side not in ("source", "target", "both"):

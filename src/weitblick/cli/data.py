@@ -62,14 +62,17 @@ def convert(
 
     Example: weitblick data convert dev.jsonl -o dev.en dev.de --to d-lines
 
-    Formats: text, d-lines, jsonl, tsv, docids, prose; read only: starts, ids, news-commentary, ted-xml, ted-tags,
+    Example: weitblick data convert approved.jsonl -o approved.tmx --languages en-de
+
+    Formats: text, d-lines, jsonl, tsv, tmx, docids, prose; read only: starts, ids, news-commentary, ted-xml, ted-tags,
     wmt-sgm, wmt-xml, opus.
     """
-    from weitblick.cli.corpora import only_side, parse_languages
+    from weitblick.cli.corpora import languages_of, only_side, parse_languages
     from weitblick.documents import read_documents, write_documents
 
-    documents = read_documents(inputs, from_format, languages=parse_languages(languages))
-    write_documents(only_side(documents, side), output, to_format)
+    pair = parse_languages(languages)
+    documents = only_side(read_documents(inputs, from_format, languages=pair), side)
+    write_documents(documents, output, to_format, languages=pair or languages_of(inputs))
 
 
 def stats(

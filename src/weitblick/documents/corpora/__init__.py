@@ -24,6 +24,7 @@ from weitblick.documents.corpora.opus import read_opus
 from weitblick.documents.corpora.prose import read_prose, write_prose
 from weitblick.documents.corpora.reading import Inputs, LineSource, Located
 from weitblick.documents.corpora.table import read_ids, read_news_commentary, read_tsv, write_tsv
+from weitblick.documents.corpora.tmx import read_tmx, with_languages, write_tmx
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.files import STANDARD, text_writers
@@ -66,6 +67,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format("jsonl", "a document a line, exact", "FILE", 1, read_jsonl, write_jsonl, both_sides=True),
         Format("tsv", "columns: document id, source, target", "FILE", 1, read_tsv, write_tsv, both_sides=True),
+        Format("tmx", "a translation memory", "FILE", 1, read_tmx, write_tmx, both_sides=True),
         Format(
             "docids",
             "a sentence a line, and a file with the document id of each line",
@@ -167,8 +169,15 @@ def read_documents(
     return iter(Corpus(paths, format, languages=languages))
 
 
-def write_documents(documents: Iterable[Document], paths: Sequence[str | Path], format: str | None = None) -> None:
-    """Write a corpus; all outputs appear together when complete, or none does. Without a format, by the names."""
+def write_documents(
+    documents: Iterable[Document],
+    paths: Sequence[str | Path],
+    format: str | None = None,
+    *,
+    languages: tuple[str, str] | None = None,
+) -> None:
+    """Write a corpus; all outputs appear together when complete, or none does. Without a format, by the names.
+    `languages` (source, target) matter to formats that name them."""
     chosen = format_named(format or _guess(paths, lambda: ""))
     if chosen.write is None:
         writable = ", ".join(name for name, row in FORMATS.items() if row.write)
@@ -177,6 +186,8 @@ def write_documents(documents: Iterable[Document], paths: Sequence[str | Path], 
         raise UserError(
             f"{len(paths)} outputs, but format {chosen.name} writes {chosen.files}", remedy="name the outputs it needs"
         )
+    if languages and chosen.name == "tmx":
+        documents = (with_languages(document, languages) for document in documents)
     with text_writers(paths) as streams:
         chosen.write(documents, streams, paths)
 
@@ -227,13 +238,21 @@ def _first_line(path: str | Path) -> str:
 ENDINGS = {
     ".jsonl": "jsonl",
     ".tsv": "tsv",
+    ".tmx": "tmx",
     ".docids": "docids",
     ".starts": "starts",
     ".doc": "starts",
     ".sgm": "wmt-sgm",
     ".sgml": "wmt-sgm",
 }
-ROOTS = {"<mteval": "ted-xml", "<dataset": "wmt-xml", "<cesAlign": "opus", "<srcset": "wmt-sgm", "<refset": "wmt-sgm"}
+ROOTS = {
+    "<tmx": "tmx",
+    "<mteval": "ted-xml",
+    "<dataset": "wmt-xml",
+    "<cesAlign": "opus",
+    "<srcset": "wmt-sgm",
+    "<refset": "wmt-sgm",
+}
 
 
 def _guess(paths: Sequence[str | Path], first_line: Callable[[], str]) -> str:

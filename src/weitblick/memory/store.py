@@ -1,0 +1,248 @@
+"""The store of approved pairs: one SQLite file, read through a memory map, with a full-text index of the sources.
+
+A memory without a folder lives in RAM. `candidates` are the pairs worth a look for a sentence; `matches` are those so
+like it that a translator wants to see them. Only approved text belongs here: nothing that a model has written.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from weitblick.errors import UserError
+from weitblick.memory.matches import Match, Pair, similarity, tokens
+
+FILE = "pairs.sqlite"
+FORMAT_VERSION = 1
+MAP_BYTES = 1 << 32
+WORD = re.compile(r"\w+")
+MOST_TERMS = 16
+MOST_ROWS = 3_000
+"""Entries of the index that a search may read: words that more pairs share say little about any of them."""
+FUZZY_CANDIDATES = 40
+
+SCHEMA = f"""
+CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
+    origin TEXT NOT NULL, rank INTEGER NOT NULL);
+CREATE INDEX by_source ON pairs (source);
+CREATE INDEX by_rank ON pairs (rank);
+CREATE VIRTUAL TABLE words USING fts5 (source, content='pairs', content_rowid='id', detail=none,
+    tokenize="unicode61 remove_diacritics 0");
+CREATE VIRTUAL TABLE terms USING fts5vocab (words, row);
+CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
+    INSERT INTO words (rowid, source) VALUES (new.id, new.source);
+END;
+CREATE TRIGGER removed AFTER DELETE ON pairs BEGIN
+    INSERT INTO words (words, rowid, source) VALUES ('delete', old.id, old.source);
+    DELETE FROM keys WHERE id = old.id;
+END;
+CREATE TABLE keys (id INTEGER NOT NULL, model TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (id, model))
+    WITHOUT ROWID;
+PRAGMA user_version = {FORMAT_VERSION};
+"""
+COLUMNS = "id, source, target, origin, rank"
+
+
+class Memory:
+    """Approved pairs, oldest first. Safe to use from several threads."""
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self._lock = threading.RLock()
+        self._database = _connect(self.folder)
+        self._common: set[str] = set()  # words too frequent to search by; to count them takes time
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Memory:
+        """The memory in a folder, which is made if it is not there."""
+        return cls(folder)
+
+    @classmethod
+    def read(cls, files: str | Path | Sequence[str | Path], languages: tuple[str, str]) -> Memory:
+        """The pairs of some files that hold both sides (TMX, JSONL, TSV, ...), or of folders that `open` made."""
+        from weitblick.memory.reading import read_pairs
+
+        paths = [files] if isinstance(files, str | Path) else list(files)
+        memory = cls()
+        for path in paths:
+            if (Path(path) / FILE).is_file():
+                if len(paths) == 1:
+                    return cls.open(path)
+                with cls.open(path) as other:
+                    memory.extend((pair.source, pair.target, pair.origin) for pair in other)
+            else:
+                memory.extend(read_pairs(path, languages))
+        return memory
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    def __len__(self) -> int:
+        return int(self._one("SELECT count(*) FROM pairs"))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self._pairs("ORDER BY rank"))
+
+    def __contains__(self, id: int) -> bool:
+        return bool(self._one("SELECT count(*) FROM pairs WHERE id = ?", id))
+
+    def pair(self, id: int) -> Pair:
+        found = self._pairs("WHERE id = ?", id)
+        if not found:
+            raise KeyError(f"no approved pair has the id {id}")
+        return found[0]
+
+    def add(self, source: str, target: str, origin: str = "") -> int:
+        """Adds an approved pair; the same pair approved again is one pair, now the latest."""
+        return self.extend([(source, target, origin)])[-1]
+
+    def extend(self, pairs: Iterable[tuple[str, str, str]]) -> list[int]:
+        """Adds (source, target, origin) in order, all or none."""
+        with self._change() as database:
+            latest = self._one("SELECT coalesce(max(rank), 0) FROM pairs")
+            ids = []
+            for rank, (source, target, origin) in enumerate(pairs, latest + 1):
+                if not source.strip() or not target.strip():
+                    raise ValueError("an approved pair needs a source and a target")
+                same = "SELECT id FROM pairs WHERE source = ? AND target = ?"
+                known = database.execute(same, (source, target)).fetchone()
+                if known:
+                    database.execute("UPDATE pairs SET rank = ?, origin = ? WHERE id = ?", (rank, origin, known[0]))
+                    ids.append(int(known[0]))
+                    continue
+                new = "INSERT INTO pairs (source, target, origin, rank) VALUES (?, ?, ?, ?)"
+                ids.append(int(database.execute(new, (source, target, origin, rank)).lastrowid or 0))
+        return ids
+
+    def remove(self, id: int) -> None:
+        self.pair(id)
+        with self._change() as database:
+            database.execute("DELETE FROM pairs WHERE id = ?", (id,))
+
+    def replace(self, id: int, target: str) -> None:
+        """Another translation for an approved source; it is the latest approval then."""
+        self.pair(id)
+        if not target.strip():
+            raise ValueError("an approved pair needs a target; remove it instead")
+        with self._change() as database:
+            rank = int(self._one("SELECT max(rank) FROM pairs")) + 1
+            database.execute("UPDATE pairs SET target = ?, rank = ? WHERE id = ?", (target, rank, id))
+            database.execute("DELETE FROM keys WHERE id = ?", (id,))
+
+    def candidates(self, source: str, limit: int) -> list[Pair]:
+        """At most so many pairs that share words with a source, the rarer the words the better; the best first, of
+        equal ones the latest. A memory no larger than the limit is given whole, the latest first."""
+        if len(self) <= limit:
+            return self._pairs("ORDER BY rank DESC")
+        shared = self._shared_words(source)
+        same = self._pairs("WHERE source = ? ORDER BY rank DESC LIMIT ?", source, limit)
+        near = heapq.nlargest(2 * limit, shared, key=lambda id: (shared[id], id))
+        marks = ",".join("?" * len(near))
+        found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({marks})", *near))}
+        order = sorted(found.values(), key=lambda pair: (pair.source == source, shared.get(pair.id, 0.0), pair.rank))
+        return order[::-1][:limit]
+
+    def matches(self, source: str, limit: int = 5, at_least: float = 0.75) -> list[Match]:
+        """Pairs whose source is like this one, the likest first, of equal ones the latest."""
+        ours = tokens(source)
+        rated = (
+            Match(pair, similarity(ours, tokens(pair.source), at_least), source)
+            for pair in self.candidates(source, max(FUZZY_CANDIDATES, limit))
+        )
+        found = [match for match in rated if match.similarity >= at_least and match.similarity > 0]
+        return sorted(found, key=lambda match: (-match.similarity, -match.pair.rank))[:limit]
+
+    def keys(self, ids: Sequence[int], model: str) -> dict[int, bytes]:
+        """What a model has stored for these pairs."""
+        marks = ",".join("?" * len(ids))
+        with self._lock:
+            rows = self._database.execute(
+                f"SELECT id, data FROM keys WHERE model = ? AND id IN ({marks})", (model, *ids)
+            )
+            return dict(rows.fetchall())
+
+    def store_keys(self, keys: dict[int, bytes], model: str) -> None:
+        """Keeps what a model has computed for some pairs, until they change."""
+        with self._change() as database:
+            rows = ((id, model, data) for id, data in keys.items())
+            database.executemany("INSERT OR REPLACE INTO keys (id, model, data) VALUES (?, ?, ?)", rows)
+
+    def _shared_words(self, source: str) -> dict[int, float]:
+        """Pairs that have words of a source, with the summed weights of these: the rarer a word, the more it tells."""
+        words = sorted({word.lower() for word in WORD.findall(source)} - self._common)
+        weights: defaultdict[int, float] = defaultdict(float)
+        with self._lock:
+            query = f"SELECT doc, term FROM terms WHERE term IN ({','.join('?' * len(words))})"
+            counts = sorted(self._database.execute(query, words).fetchall())
+            self._common.update(term for count, term in counts if count > MOST_ROWS)
+            total, size = 0, len(self)
+            for count, term in counts[:MOST_TERMS]:
+                total += count
+                if total > MOST_ROWS:
+                    break
+                weight = math.log(1 + size / count)
+                for (id,) in self._database.execute("SELECT rowid FROM words WHERE words MATCH ?", (f'"{term}"',)):
+                    weights[id] += weight
+        return weights
+
+    def _pairs(self, clause: str, *values: object) -> list[Pair]:
+        columns = ", ".join(f"pairs.{column}" for column in COLUMNS.split(", "))
+        with self._lock:
+            rows = self._database.execute(f"SELECT {columns} FROM pairs {clause}", values).fetchall()
+        return [Pair(*row) for row in rows]
+
+    def _one(self, query: str, *values: object) -> int:
+        with self._lock:
+            return int(self._database.execute(query, values).fetchone()[0])
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it happens, or nothing."""
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+
+def _connect(folder: Path | None) -> sqlite3.Connection:
+    where = ":memory:" if folder is None else folder / FILE
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(where, isolation_level=None, check_same_thread=False, timeout=10)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA mmap_size = {MAP_BYTES}")
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            database.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        elif version != FORMAT_VERSION:
+            raise UserError(
+                f"is a memory of format {version}, this version of weitblick reads {FORMAT_VERSION}",
+                where=where,
+                remedy="export its pairs to TMX with the version that wrote it",
+            )
+    except (sqlite3.Error, OSError) as error:
+        raise UserError(f"cannot be opened as a memory ({error})", where=where, remedy="name another folder") from None
+    return database
