@@ -52,6 +52,11 @@ def dist_backend() -> str:
     return str(dist.get_backend()) if dist.is_initialized() else "gloo"
 
 
+def is_first_process() -> bool:
+    """Whether this process is the one that speaks for all, known before they have met."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def join_world(device: str = "auto") -> World:
     """This process's place among those of `torchrun`; the only one if there is no `torchrun`."""
     size, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))

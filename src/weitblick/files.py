@@ -13,10 +13,11 @@ import json
 import lzma
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -92,11 +93,12 @@ def _explain_write(path: str | Path, error: OSError) -> UserError:
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it fails."""
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # through a link its target is replaced, not the link
     if path.is_dir():
         raise UserError("is a directory, not a file", where=path, remedy="name a file")
+    if not path.parent.is_dir():
+        raise UserError("no such folder", where=path.parent, remedy="make it first, or choose another place")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
@@ -116,6 +118,58 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise _explain_write(path, error) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder, with those above it, if it is not there yet: for outputs that are folders by their nature."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UserError("is a file, not a folder", where=path, remedy="name a new or an existing folder") from None
+    except OSError as error:
+        raise _explain_write(path, error) from None
+    return path
+
+
+def output_in(output: str, name: str, *, folder: bool = False) -> str:
+    """Where an output called `name` goes: into `output` if that is a folder, or `output` itself if it is a file.
+
+    A folder is one that exists, or one that is named with a slash at its end, which is then made. With `folder` there
+    are several outputs, which need one.
+    """
+    if not output:
+        raise UserError("the output has no name", where="-o", remedy="name a file or a folder; - is standard output")
+    if output == STANDARD:
+        return output
+    if output.endswith("/"):
+        make_folder(output)
+    if Path(output).is_dir():
+        return str(Path(output) / name)
+    if folder:
+        what = "is a file, but several inputs need a folder" if Path(output).exists() else "no such folder"
+        raise UserError(what, where=output, remedy=f"name a folder; {output}/ with a slash is made")
+    return output
+
+
+def protect_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path]) -> None:
+    """Refuses outputs that are inputs, by whatever name: links and redirected standard streams are followed."""
+    read = {identity: path for path in inputs if (identity := _identity(path, 0)) is not None}
+    for path in outputs:
+        identity = _identity(path, 1)
+        if identity is not None and (source := read.get(identity)) is not None:
+            where = "standard output" if str(path) == STANDARD else path
+            known = "an input" if str(source) in (str(path), STANDARD) else f"the input {source}"
+            raise UserError(f"is {known}, which is never written over", where=where, remedy="name another output")
+
+
+def _identity(path: str | Path, standard: int) -> tuple[int, int] | None:
+    """Device and number of a regular file; None for what is no such file, or not there yet."""
+    try:
+        found = os.fstat(standard) if str(path) == STANDARD else os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 @contextmanager

@@ -67,8 +67,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(f"train.{side}").write_text("\n".join(t or "" for t in texts) + "\n", encoding="utf-8")
     Path("dev.en").write_text("".join(f"Now see the {noun}.\n" for noun in NOUNS), encoding="utf-8")
     Path("dev.de").write_text("".join(f"Nun seht {a} {german}.\n" for a, german, _ in NOUNS.values()), encoding="utf-8")
-    call = ["data", "antecedents", "train.en", "train.de", "-o", "a.en", "a.de", "--documents", "5"]
-    more = ["--sentences", "dev.en", "dev.de", "--contrast", "suite.jsonl"]
+    call = ["data", "antecedents", "train.en", "train.de", "-o", "a.en", "-o", "a.de", "--documents", "5"]
+    more = ["--sentences-from", "dev.en", "--sentences-from", "dev.de", "--contrast", "suite.jsonl"]
     for number, wish in enumerate((call, [*call, *more])):
         result = CliRunner().invoke(app, wish, catch_exceptions=False)
         assert result.exit_code == 0, result.output
@@ -81,11 +81,12 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(item.targets[item.sentence] == item.reference != item.contrastive[0] for item in items)
     Path("few.en").write_text("Yes.\n", encoding="utf-8")
     Path("few.de").write_text("Ja.\n", encoding="utf-8")
-    call = ["data", "antecedents", "few.en", "few.de", "-o", "b.en", "b.de"]
+    call = ["data", "antecedents", "few.en", "few.de", "-o", "b.en", "-o", "b.de"]
     with pytest.raises(UserError, match="give a larger corpus"):
         CliRunner().invoke(app, call, catch_exceptions=False)
     assert not Path("b.en").exists()
-    call = ["data", "antecedents", "train.en", "train.de", "-o", "b.en", "b.de", "--contrast", "train.en/suite.jsonl"]
+    call = ["data", "antecedents", "train.en", "train.de", "-o", "b.en", "-o", "b.de"]
+    call += ["--contrast", "train.en/suite.jsonl"]
     with pytest.raises(UserError, match=r"suite\.jsonl|train\.en"):
         CliRunner().invoke(app, call, catch_exceptions=False)
     assert not Path("b.en").exists()

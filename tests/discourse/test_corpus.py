@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from weitblick.cli import discourse
+from weitblick.cli.data import discourse
 from weitblick.discourse import PRESETS, Corpus, generate, write_corpus
 from weitblick.errors import UserError
 

@@ -39,7 +39,8 @@ def test_the_command(tmp_path):
     (tmp_path / "in.en").write_text("A hat.\nIt fits.\n\nNothing.\n")
     (tmp_path / "in.de").write_text("Ein Hut.\nEr passt.\n\nNichts.\n")
     out = [tmp_path / "out.en", tmp_path / "out.de"]
-    code, _ = run(tmp_path / "in.en", tmp_path / "in.de", "-o", *out, "--source", "(?i)\\bit\\b", "--target", "^Er")
+    wanted = ["--source-has", "(?i)\\bit\\b", "--target-has", "^Er"]
+    code, _ = run(tmp_path / "in.en", tmp_path / "in.de", "-o", out[0], "-o", out[1], *wanted)
     assert code == 0
     assert [path.read_text() for path in out] == ["A hat.\nIt fits.\n", "Ein Hut.\nEr passt.\n"]
 
@@ -48,7 +49,7 @@ def test_wrong_patterns_are_named(tmp_path):
     (tmp_path / "in.en").write_text("A.\n")
     assert "nothing to look for" in run(tmp_path / "in.en", "-o", tmp_path / "out.en")[1]
     assert (
-        "--source '(' is no regular expression"
-        in run(tmp_path / "in.en", "-o", tmp_path / "out.en", "--source", "(")[1]
+        "--source-has '(' is no regular expression"
+        in run(tmp_path / "in.en", "-o", tmp_path / "out.en", "--source-has", "(")[1]
     )
     assert not (tmp_path / "out.en").exists()

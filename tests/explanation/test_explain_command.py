@@ -30,7 +30,13 @@ def run(*arguments: str | Path) -> str:
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("r.html", b"<!doctype html>"), ("r.json", b'{"format_version"'), ("r.svg", b"<?xml"), ("r.tex", b"% needs")],
+    [
+        ("r.html", b"<!doctype html>"),
+        ("r.json", b'{"format_version"'),
+        ("r.svg", b"<?xml"),
+        ("r.pdf", b"%PDF"),
+        ("r.tex", b"% needs"),
+    ],
 )
 def test_the_name_of_the_output_tells_its_format(saved: str, tmp_path: Path, name: str, start: bytes) -> None:
     assert "14 sentences" in run(saved, "-o", tmp_path / name)
@@ -48,7 +54,7 @@ def test_an_explanation_goes_to_standard_output_alone(saved: str) -> None:
 
 
 def test_the_chosen_word_and_heads_are_drawn(saved: str) -> None:
-    table = run(saved, "-o", "-", "--format", "latex", "--sentence", "8", "--word", "12", "--heads", "2,4")
+    table = run(saved, "-o", "-", "--format", "latex", "--sentence", "8", "--word", "12", "--head", "2", "--head", "4")
     assert r"\textbf{it} shines" in table
     assert "Head 2: " in table
     assert "Head 4: " in table
@@ -56,9 +62,9 @@ def test_the_chosen_word_and_heads_are_drawn(saved: str) -> None:
 
 
 def test_corpus_statistics_as_data_and_plot(saved: str, tmp_path: Path) -> None:
-    run(saved, "-o", tmp_path / "reach.json", "--corpus")
+    run(saved, "-o", tmp_path / "reach.json", "--statistics")
     assert json.loads((tmp_path / "reach.json").read_text())["documents"] == 1
-    run(saved, "-o", tmp_path / "reach.svg", "--corpus")
+    run(saved, "-o", tmp_path / "reach.svg", "--statistics")
     assert (tmp_path / "reach.svg").stat().st_size > 1000
 
 
@@ -66,16 +72,14 @@ def test_corpus_statistics_as_data_and_plot(saved: str, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["-o", "x.foo"], "does not tell a format"),
-        (["-o", "x.html", "--format", "pdf"], "--format pdf is unknown"),
-        (["-o", "x.html", "--corpus"], "does not tell a format; use --format json"),
+        (["-o", "x.html", "--format", "latex", "--statistics"], "--format latex is not for --statistics"),
+        (["-o", "x.html", "--statistics"], "does not tell a format; use --format json"),
         (["-o", "-", "--format", "png"], "cannot go to standard output"),
         (["-o", "x.png", "--sentence", "99", "--word", "1"], "no sentence 99 .* from 1 to 14"),
         (["-o", "x.png", "--sentence", "99"], "no sentence 99"),
         (["-o", "x.png", "--sentence", "2", "--word", "30"], "no source word 30 .* 1:It 2:was"),
         (["-o", "x.png", "--word", "3"], "--word without --sentence"),
-        (["-o", "x.png", "--heads", "one"], "--heads one is not a list of numbers"),
-        (["-o", "x.png", "--heads", "5"], "no head 5; choose heads from 1 to 4"),
-        (["third", "fourth", "-o", "x.html"], "not 3 files"),
+        (["-o", "x.png", "--head", "5"], "no head 5; choose heads from 1 to 4"),
     ],
 )
 def test_mistakes_are_named(
@@ -128,20 +132,20 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_documents_of_a_file_are_explained_one_by_one_or_together(model_folder: Path, tmp_path: Path) -> None:
     text = tmp_path / "speech.en"
     text.write_text("It was closed.\nThe dome is old.\n\nEvery Friday it opens.\nIt is full.\nWho built it?\n")
-    run(model_folder, text, "-o", tmp_path / "second.json", "--document", "2", "--beam", "1")
+    run("-m", model_folder, text, "-o", tmp_path / "second.json", "--document", "2", "--beam", "1")
     explanation = Explanation.load(tmp_path / "second.json")
     assert (explanation.document, len(explanation.sentences)) == ("speech.en 2", 3)
     assert explanation.sentences[1].attention is not None
-    run(model_folder, text, "-o", tmp_path / "reach.json", "--corpus", "--beam", "1")
+    run("-m", model_folder, text, "-o", tmp_path / "reach.json", "--statistics", "--beam", "1")
     statistics = json.loads((tmp_path / "reach.json").read_text())
     assert (statistics["documents"], len(statistics["heads"])) == (2, 2)
     with pytest.raises(UserError, match=r"speech\.en: no document 3"):
-        run(model_folder, text, "-o", tmp_path / "third.html", "--document", "3")
+        run("-m", model_folder, text, "-o", tmp_path / "third.html", "--document", "3")
 
 
 def test_a_model_that_is_missing_or_alone_is_named(model_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "speech.en").write_text("It was closed.\n")
     with pytest.raises(UserError, match=r"nomodel: no such model folder"):
-        run(tmp_path / "nomodel", tmp_path / "speech.en", "-o", tmp_path / "x.html")
-    with pytest.raises(UserError, match="the document is missing"):
+        run("-m", tmp_path / "nomodel", tmp_path / "speech.en", "-o", tmp_path / "x.html")
+    with pytest.raises(UserError, match="is a model, not a document; name it with -m"):
         run(model_folder, "-o", tmp_path / "x.html")

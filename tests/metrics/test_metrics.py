@@ -33,8 +33,8 @@ def random_pairs(seed: int, size: int = sum(LENGTHS), kept: float = 0.75) -> tup
 
 
 def corpus_score(name: str, hypotheses: list[str], references: list[str]) -> float:
-    metric = build_metric(name)
-    return metric.corpus_score(metric_statistics(metric, hypotheses, references, LENGTHS)).value
+    metric = build_metric(name, "de")
+    return metric.corpus_score(metric_statistics(metric, hypotheses, [references], LENGTHS)).value
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -77,7 +77,7 @@ def test_bleu_is_case_sensitive_and_zero_without_matches() -> None:
 
 @pytest.mark.parametrize("name", ["bleu", "sacrebleu", "chrf", "meteor"])
 def test_documents_sum_to_the_corpus_and_rows_score_alike(name: str) -> None:
-    metric = build_metric(name)
+    metric = build_metric(name, "de")
     counts = metric.statistics(*random_pairs(1))
     documents = sum_documents(counts, LENGTHS)
     assert documents.shape == (len(LENGTHS), counts.shape[1])
@@ -89,8 +89,8 @@ def test_documents_sum_to_the_corpus_and_rows_score_alike(name: str) -> None:
 def test_document_bleu_counts_across_sentence_ends() -> None:
     references = ["das Haus", "steht heute", "ein Baum", "kommt nicht"]
     metric = build_metric("dbleu")
-    one_document = metric_statistics(metric, references, references, [4])
-    alone = metric_statistics(metric, references, references, [1, 1, 1, 1])
+    one_document = metric_statistics(metric, references, [references], [4])
+    alone = metric_statistics(metric, references, [references], [1, 1, 1, 1])
     assert metric.score(one_document.sum(0)) == pytest.approx(100)
     assert metric.score(alone.sum(0)) == 0, "no 4-gram inside a sentence of two words"
 
@@ -111,8 +111,45 @@ def test_signatures_name_what_matters(name: str) -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UserError, match="unknown metric 'bleurt'"):
         build_metric("bleurt")
-    with pytest.raises(UserError, match="unknown language 'xx'"):
-        build_metric("bleu", "xx")
+    with pytest.raises(UserError, match=r"METEOR is not there for the language 'fr'.*choose from bleu, sacrebleu"):
+        build_metric("meteor", "fr")
+    with pytest.raises(UserError, match="bleu needs to know the language"):
+        build_metric("bleu")
+
+
+def test_only_what_needs_the_language_asks_for_it(tmp_path: Path) -> None:
+    """French is scored as French or without a language, never as German."""
+    hyp, ref = (write(tmp_path / name, ["le chat dort", "il est noir"]) for name in ("hyp.txt", "ref.txt"))
+    report = json.loads(CliRunner().invoke(app, ["score", str(hyp), "-r", str(ref), "--json"]).stdout)
+    assert report["language"] is None
+    assert set(report["hypotheses"][0]["scores"]) == {"sacrebleu", "dbleu", "chrf"}
+    french = ["score", str(hyp), "-r", str(ref), "--language", "fr"]
+    scores = json.loads(CliRunner().invoke(app, [*french, "--json"]).stdout)["hypotheses"][0]["scores"]
+    assert set(scores) == {"bleu", "sacrebleu", "dbleu", "chrf"}
+    assert "moses-fr" in scores["bleu"]["signature"]
+    two = CliRunner().invoke(app, [*french, "--metrics", "sacrebleu,chrf", "--json"])
+    assert set(json.loads(two.stdout)["hypotheses"][0]["scores"]) == {"sacrebleu", "chrf"}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_of_several_references_the_nearest_counts(name: str) -> None:
+    hypotheses, references = random_pairs(3)
+    metric = build_metric(name, "de")
+
+    def score(*given: list[str]) -> float:
+        return metric.corpus_score(metric_statistics(metric, hypotheses, given, LENGTHS)).value
+
+    assert score(references, hypotheses) == score(hypotheses) == pytest.approx(100)
+    assert "nrefs:2" in metric.signature or score(references, references) == pytest.approx(score(references))
+
+
+def test_numbers_alone_are_a_line_for_each_file(tmp_path: Path) -> None:
+    ref = write(tmp_path / "ref.de", ["das ist ein kleines Haus", "es ist alt"])
+    other = write(tmp_path / "other.de", ["das ist ein altes Haus", "es ist alt"])
+    call = ["score", str(ref), str(other), "--reference", str(ref), "-b", "--metrics", "sacrebleu"]
+    lines = CliRunner().invoke(app, call).stdout.splitlines()
+    assert lines[0] == "100.00"
+    assert 0 < float(lines[1]) < 100
 
 
 def write(path: Path, lines: list[str]) -> Path:
@@ -123,18 +160,18 @@ def write(path: Path, lines: list[str]) -> Path:
 def test_different_numbers_of_lines_name_both_files(tmp_path: Path) -> None:
     reference = write(tmp_path / "ref", ["a b", "c d", "", "e f", "g h"])
     with pytest.raises(UserError, match=r"hyp: has 3 sentences where .*ref has 4 \(document 2"):
-        read_translations(reference, [write(tmp_path / "hyp", ["a b", "c d", "", "e f"])])
+        read_translations([reference], [write(tmp_path / "hyp", ["a b", "c d", "", "e f"])])
     with pytest.raises(UserError, match="document 1 has 1 sentences, but 2"):
-        read_translations(reference, [write(tmp_path / "hyp", ["a b", "", "c d", "e f", "g h"])])
+        read_translations([reference], [write(tmp_path / "hyp", ["a b", "", "c d", "e f", "g h"])])
     with pytest.raises(UserError, match=r"has no text|holds no document"):
-        read_translations(reference, [write(tmp_path / "hyp", [""])])
+        read_translations([reference], [write(tmp_path / "hyp", [""])])
 
 
 def test_empty_translation_keeps_its_place_and_warns(tmp_path: Path) -> None:
     reference = write(tmp_path / "ref", ["a b", "c d", "", "e f", "g h"])
     hypothesis = write(tmp_path / "hyp", ["a b", "", "", "e f", "g h"])
     with pytest.warns(UserWarning, match=r"1 of 4 translations are empty \(first: sentence 2\)"):
-        texts = read_translations(reference, [hypothesis])
+        texts = read_translations([reference], [hypothesis])
     assert texts.hypotheses[hypothesis] == ["a b", "", "e f", "g h"]
     assert texts.lengths == [2, 2]
 
@@ -142,7 +179,7 @@ def test_empty_translation_keeps_its_place_and_warns(tmp_path: Path) -> None:
 def test_documents_come_from_the_file_that_has_them(tmp_path: Path) -> None:
     flat = write(tmp_path / "ref", ["a", "b", "c"])
     source = write(tmp_path / "src", ["x", "y", "", "z"])
-    assert read_translations(flat, [write(tmp_path / "hyp", ["a", "b", "c"])], source).lengths == [2, 1]
+    assert read_translations([flat], [write(tmp_path / "hyp", ["a", "b", "c"])], source).lengths == [2, 1]
 
 
 def test_score_command_reports_every_level(tmp_path: Path) -> None:
@@ -155,7 +192,9 @@ def test_score_command_reports_every_level(tmp_path: Path) -> None:
     hyp = write(tmp_path / "hyp.de", [line for block in blocks[:half] for line in block])
     ref = write(tmp_path / "ref.de", [line for block in blocks[half:] for line in block])
     arguments = ["score", str(hyp), "--reference", str(ref), "--per-sentence", "--per-document", "--json"]
-    report = json.loads(CliRunner().invoke(app, arguments).stdout)
+    whole = json.loads(CliRunner().invoke(app, arguments).stdout)
+    assert (whole["sentences"], whole["documents"], whole["language"]) == (sum(LENGTHS), len(LENGTHS), "de")
+    (report,) = whole["hypotheses"]
     assert set(report["scores"]) == set(METRICS)
     assert report["scores"]["sacrebleu"]["score"] == pytest.approx(corpus_score("sacrebleu", hypotheses, references))
     assert [row["sentences"] for row in report["per_document"]] == LENGTHS
@@ -173,6 +212,17 @@ def test_tokenised_files_score_like_their_text(tmp_path: Path) -> None:
     ]
     scores = []
     for (hyp, ref), extra in ((plain, []), (tokens, ["--tokenised"])):
-        arguments = ["score", str(hyp), "--reference", str(ref), "--metrics", "bleu", "--json", *extra]
-        scores.append(json.loads(CliRunner().invoke(app, arguments).stdout)["scores"]["bleu"]["score"])
+        arguments = [
+            "score",
+            str(hyp),
+            "--reference",
+            str(ref),
+            "--language",
+            "de",
+            "--metrics",
+            "bleu",
+            "--json",
+            *extra,
+        ]
+        scores.append(json.loads(CliRunner().invoke(app, arguments).stdout)["hypotheses"][0]["scores"]["bleu"]["score"])
     assert scores[0] == pytest.approx(scores[1])

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from weitblick.cli.main import app
 from weitblick.config.recipe import ContextSection, ModelSection, TextSection
 from weitblick.discourse import generate
+from weitblick.documents import read_documents, write_documents
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
 from weitblick.metrics.scoring import Scores
@@ -153,18 +154,25 @@ def run(*arguments: str | Path) -> dict:
 
 
 def test_the_commands_print_json(folder: Path) -> None:
-    report = run("context-use", folder / "model", folder / "test.en", folder / "test.de", "--json", "--limit", "3")
+    report = run(
+        "context-use", "-m", folder / "model", folder / "test.en", folder / "test.de", "--json", "--limit", "3"
+    )
     assert report["documents"] == 3
+    write_documents(read_documents([folder / "test.en", folder / "test.de"]), [folder / "test.tsv"])
+    table = run("context-use", "-m", folder / "model", folder / "test.tsv", "--json", "--limit", "3")
+    assert table["cxmi"] == report["cxmi"]
     assert set(report["cxmi"]["per_token"]) == {"mean", "interval"}
-    contrast = run("contrast", folder / "model", folder / "suite.jsonl", "--json", "--controls")
+    contrast = run("contrast", "-m", folder / "model", folder / "suite.jsonl", "--json", "--controls")
     assert contrast["items"] == 6
     assert set(contrast["controls"]) == {"own", "removed", "random"}
     assert set(contrast["by_distance"]) == {"0", "1", "2", "3", ">3"}
     assert contrast["by_distance"][">3"]["items"] == 2
     assert contrast["by_phenomenon"]["length"]["items"] == contrast["by_direction"]["past"]["items"] == 6
-    removed = run("contrast", folder / "model", folder / "suite.jsonl", "--json", "--no-context")
+    removed = run("contrast", "-m", folder / "model", folder / "suite.jsonl", "--json", "--no-context")
     assert removed["accuracy"] == contrast["controls"]["removed"]["accuracy"]
-    plain = CliRunner().invoke(app, ["contrast", str(folder / "model"), str(folder / "suite.jsonl"), "--controls"])
+    plain = CliRunner().invoke(
+        app, ["contrast", "-m", str(folder / "model"), str(folder / "suite.jsonl"), "--controls"]
+    )
     assert "random" in plain.stdout
     assert ">3" in plain.stdout
 
@@ -172,13 +180,16 @@ def test_the_commands_print_json(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["contrast", "nowhere", "suite.jsonl"], "nowhere: no such model folder"),
-        (["contrast", "model", "nothing.jsonl"], "nothing.jsonl: no such file"),
-        (["contrast", "model", "suite.jsonl", "--no-context", "--controls"], "exclude each other"),
-        (["context-use", "sentence", "test.en", "test.de"], "sentence-level model"),
-        (["context-use", "model", "test.en", "suite.jsonl"], "suite.jsonl"),
-        (["context-use", "model", "test.en", "test.de", "--target-context", "test.de"], "reads no target sentences"),
-        (["context-use", "model", "test.en", "a", "b"], "name [MODEL] SOURCE TARGET"),
+        (["contrast", "-m", "nowhere", "suite.jsonl"], "nowhere: no such model folder"),
+        (["contrast", "-m", "model", "nothing.jsonl"], "nothing.jsonl: no such file"),
+        (["contrast", "-m", "model", "suite.jsonl", "--no-context", "--controls"], "exclude each other"),
+        (["context-use", "-m", "sentence", "test.en", "test.de"], "sentence-level model"),
+        (["context-use", "-m", "model", "test.en", "suite.jsonl"], "suite.jsonl"),
+        (
+            ["context-use", "-m", "model", "test.en", "test.de", "--target-context", "test.de"],
+            "reads no target sentences",
+        ),
+        (["context-use", "-m", "model", "test.en"], "no reference translation"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -298,5 +298,5 @@ def test_a_bad_contrapro_item_is_named(tmp_path: Path, change: dict[str, object]
 
 def test_contrapro_without_its_documents_says_how_to_name_them(tmp_path: Path) -> None:
     path = contrapro(tmp_path, CONTRAPRO)
-    with pytest.raises(UserError, match="--documents"):
+    with pytest.raises(UserError, match="--document-folder"):
         read_suite(path, documents=tmp_path / "nowhere")

@@ -29,7 +29,7 @@ def recipe(tmp_path: Path) -> Path:
 def rows(*arguments: str) -> list[dict]:
     result = CliRunner().invoke(app, ["complexity", *arguments, "--json"], catch_exceptions=False)
     assert result.exit_code == 0
-    return json.loads(result.stdout)
+    return json.loads(result.stdout)["models"]
 
 
 def test_rows_of_the_paper_in_json() -> None:
@@ -85,11 +85,11 @@ def test_the_same_text_for_every_vocabulary() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no model named"),
-        (["model.heads=2"], "no model named"),
+        (["model.heads=2"], "no recipe to change"),
         (["--paper", "model.heads=2"], "no recipe to change"),
         (["absent.yaml"], "no such file"),
-        (["."], "not a model folder"),
+        (["."], "not a recipe; name a model with -m"),
+        (["-m", "."], "not a model folder"),
         (["RECIPE", "model.dimesion=3"], "did you mean 'model.dimension'"),
         (["RECIPE", "text.joint_vocabulary=false"], "one vocabulary for both sides"),
         (["RECIPE", "--source-vocabulary", "50", "--target-vocabulary", "60"], "50 and 60 types"),

@@ -50,12 +50,12 @@ def blank_lines(text: str) -> list[bool]:
 
 def test_a_line_for_every_line(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "in.en").write_text(ENGLISH)
-    run(folder, tmp_path / "in.en", "-o", tmp_path / "out.de")
+    run("-m", folder, tmp_path / "in.en", "-o", tmp_path / "out.de")
     written = (tmp_path / "out.de").read_text()
     assert blank_lines(written) == blank_lines(ENGLISH)
-    piped = run(folder, "-", stdin=ENGLISH).stdout
-    assert piped == written == run(folder, stdin=ENGLISH).stdout
-    assert blank_lines(run(folder, "-", "--no-context", stdin=ENGLISH).stdout) == blank_lines(ENGLISH)
+    piped = run("-m", folder, "-", stdin=ENGLISH).stdout
+    assert piped == written == run("-m", folder, stdin=ENGLISH).stdout
+    assert blank_lines(run("-m", folder, "-", "--no-context", stdin=ENGLISH).stdout) == blank_lines(ENGLISH)
 
 
 D_LINES = "<d>\nThe report was read.\n\n<d>\nWhere is it?\n"
@@ -75,7 +75,7 @@ def test_every_format_keeps_its_structure(folder: Path, tmp_path: Path, name: st
     from weitblick.documents import read_documents
 
     (tmp_path / name).write_text(content)
-    run(folder, tmp_path / name, "-o", tmp_path / f"out-{name}")
+    run("-m", folder, tmp_path / name, "-o", tmp_path / f"out-{name}")
     before, after = (list(read_documents([tmp_path / part])) for part in (name, f"out-{name}"))
     assert [d.id for d in before] == [d.id for d in after]
     assert [d.metadata for d in before] == [d.metadata for d in after]
@@ -88,48 +88,52 @@ def test_every_format_keeps_its_structure(folder: Path, tmp_path: Path, name: st
 def test_files_with_companions_and_prose(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.en").write_text("It is wrong.\n\nWhere is it?\n")
     (tmp_path / "a.docids").write_text("x\nx\ny\n")
-    written = run(folder, tmp_path / "a.en", tmp_path / "a.docids").stdout
+    written = run("-m", folder, tmp_path / "a.en", tmp_path / "a.docids").stdout
     assert blank_lines(written) == [False, True, False]
     prose = "The report was read. It is wrong.\n\nWhere is it?\n"
     (tmp_path / "b.txt").write_text(prose)
-    assert blank_lines(run(folder, tmp_path / "b.txt", "--from", "prose").stdout) == [False, True, False]
+    assert blank_lines(run("-m", folder, tmp_path / "b.txt", "--from", "prose").stdout) == [False, True, False]
 
 
 def test_several_files_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
     for name in ("a.en", "b.en"):
         (tmp_path / name).write_text(ENGLISH)
-    run(folder, tmp_path / "a.en", tmp_path / "b.en", "-o", tmp_path / "out")
+    run("-m", folder, tmp_path / "a.en", tmp_path / "b.en", "-o", f"{tmp_path}/out/")
     assert (tmp_path / "out" / "a.en").read_text() == (tmp_path / "out" / "b.en").read_text()
     with pytest.raises(UserError, match="several inputs need a folder"):
-        run(folder, tmp_path / "a.en", tmp_path / "b.en", "-o", tmp_path / "out" / "a.en")
+        run("-m", folder, tmp_path / "a.en", tmp_path / "b.en", "-o", tmp_path / "out" / "a.en")
 
 
 def test_scores_and_n_best(folder: Path) -> None:
-    plain = run(folder, "-", stdin=ENGLISH).stdout.splitlines()
-    scored = run(folder, "-", "--scores", stdin=ENGLISH).stdout.splitlines()
+    plain = run("-m", folder, "-", stdin=ENGLISH).stdout.splitlines()
+    scored = run("-m", folder, "-", "--scores", stdin=ENGLISH).stdout.splitlines()
     assert [line.split("\t")[0] for line in scored] == plain
     for line in filter(None, scored):
         _, confidence, log_probability = line.split("\t")
         assert 0 < float(confidence) < 1
         assert float(log_probability) < 0
-    listed = [line.split(" ||| ") for line in run(folder, "-", "--n-best", "2", stdin=ENGLISH).stdout.splitlines()]
+    listed = [
+        line.split(" ||| ") for line in run("-m", folder, "-", "--n-best", "2", stdin=ENGLISH).stdout.splitlines()
+    ]
     assert [row[1] for row in listed[::2]] == [line for line in plain if line]
     assert [row[0] for row in listed] == ["0", "0", "1", "1", "2", "2"]
-    document = json.loads(run(folder, "-", "--n-best", "2", "--to", "jsonl", stdin=ENGLISH).stdout.splitlines()[0])
+    document = json.loads(
+        run("-m", folder, "-", "--n-best", "2", "--to", "jsonl", stdin=ENGLISH).stdout.splitlines()[0]
+    )
     metadata = document["sentences"][0]["metadata"]
     assert metadata["n_best"][0]["target"] == document["sentences"][0]["target"] == plain[1]
     assert 0 < metadata["confidence"] < 1
 
 
 def test_streaming_gives_the_lines_of_the_document(folder: Path) -> None:
-    assert run(folder, "--stream", stdin=ENGLISH).stdout == run(folder, "-", stdin=ENGLISH).stdout
-    assert "\t" in run(folder, "--stream", "--scores", stdin=ENGLISH).stdout
+    assert run("-m", folder, "--stream", stdin=ENGLISH).stdout == run("-m", folder, "-", stdin=ENGLISH).stdout
+    assert "\t" in run("-m", folder, "--stream", "--scores", stdin=ENGLISH).stdout
 
 
 def test_the_shipped_model_is_the_default(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weitblick.translation.translator.DEFAULT_MODEL", folder)
     (tmp_path / "in.en").write_text(ENGLISH)
-    expected = run(folder, "-", stdin=ENGLISH).stdout
+    expected = run("-m", folder, "-", stdin=ENGLISH).stdout
     assert run(tmp_path / "in.en").stdout == run("-", stdin=ENGLISH).stdout == expected
 
 
@@ -137,14 +141,13 @@ def test_mistakes_are_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "in.en").write_text(ENGLISH)
     (tmp_path / "empty").mkdir()
     for arguments, message in (
-        ([tmp_path / "missing", tmp_path / "in.en"], "no such file or model folder"),
-        ([tmp_path / "empty", tmp_path / "in.en"], "config.json: missing from the model folder"),
-        ([folder, tmp_path / "missing.en"], "missing.en: no such file"),
-        ([folder, tmp_path / "in.en", "--n-best", "3"], "--beam 3"),
-        ([folder, tmp_path / "in.en", "--from", "txt"], "unknown format 'txt'"),
-        ([folder, tmp_path / "in.en", "--to", "tsv", "--scores"], "no room for scores"),
-        ([folder, tmp_path / "in.en", "--stream"], "standard input"),
-        ([folder, tmp_path / "in.en", "--passes", "0"], "0 passes"),
+        (["-m", tmp_path / "missing", tmp_path / "in.en"], "no such model folder"),
+        (["-m", tmp_path / "empty", tmp_path / "in.en"], "config.json: missing from the model folder"),
+        (["-m", folder, tmp_path / "missing.en"], "missing.en: no such file"),
+        (["-m", folder, tmp_path / "in.en", "--n-best", "3"], "--beam 3"),
+        (["-m", folder, tmp_path / "in.en", "--to", "tsv", "--scores"], "no room for scores"),
+        (["-m", folder, tmp_path / "in.en", "--stream"], "standard input"),
+        (["-m", folder, tmp_path / "in.en", "--passes", "0"], "0 passes"),
     ):
         with pytest.raises(UserError, match=message):
             run(*arguments, "-o", tmp_path / "out.de")
@@ -160,13 +163,13 @@ def test_a_damaged_model_names_the_file(folder: Path, tmp_path: Path, name: str)
     victim = copy / name if (copy / name).exists() else copy / "text" / "source.vocabulary.json"
     victim.write_bytes(victim.read_bytes()[:100])
     with pytest.raises(UserError, match=victim.name):
-        run(copy, "-", stdin=ENGLISH)
+        run("-m", copy, "-", stdin=ENGLISH)
 
 
 def test_two_processes_write_what_one_does(folder: Path, tmp_path: Path) -> None:
     """The document is small, so windows are made small as well: both processes have to work."""
     (tmp_path / "in.en").write_text((ENGLISH.strip() + "\n\n") * 4)
-    run(folder, tmp_path / "in.en", "-o", tmp_path / "one.de")
+    run("-m", folder, tmp_path / "in.en", "-o", tmp_path / "one.de")
     script = tmp_path / "small_windows.py"
     script.write_text(
         "import sys\n"
@@ -176,6 +179,6 @@ def test_two_processes_write_what_one_does(folder: Path, tmp_path: Path) -> None
         "main()\n"
     )
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    command = [*launch, "translate", str(folder), str(tmp_path / "in.en"), "-o", str(tmp_path / "two.de"), *QUICK]
+    command = [*launch, "translate", "-m", str(folder), str(tmp_path / "in.en"), "-o", str(tmp_path / "two.de"), *QUICK]
     subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, timeout=500)
     assert (tmp_path / "two.de").read_text() == (tmp_path / "one.de").read_text()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from weitblick.cli.console import log, print_json, set_log_level
+from weitblick.cli.loading import prepare_torch
+from weitblick.cli.options import Json, Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
     from weitblick.profiling.complexity import Candidate
@@ -32,9 +35,18 @@ def register(app: typer.Typer) -> None:
 
 
 def complexity(
+    recipes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RECIPE|KEY=VALUE", help="Recipes, and changes to all of them."),
+    ] = None,
     models: Annotated[
         list[str] | None,
-        typer.Argument(help="Recipes or model folders, and changes to the recipes.", metavar="[MODEL|KEY=VALUE]..."),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="FOLDER",
+            help="A model folder. Repeatable; the model that comes with weitblick if nothing is named.",
+        ),
     ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The models of the paper, at its sizes.")] = False,
     source_vocabulary: Annotated[int | None, typer.Option(min=5, help="Source types. Paper: 19270.")] = None,
@@ -45,47 +57,47 @@ def complexity(
     words: Annotated[int, typer.Option(min=1, help="--speed: words of a sentence, on average.")] = 20,
     beam: Annotated[int, typer.Option(min=1, help="--speed: hypotheses in search; the paper's is greedy.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="--speed: rounds of which the median is taken.")] = 5,
-    threads: Annotated[int | None, typer.Option(min=1, help="--speed: threads; all cores if not given.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list with a row for each model.")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
     from weitblick.profiling.complexity import measure_size
 
-    candidates = _candidates(models or [], paper, source_vocabulary, target_vocabulary)
+    set_log_level(quiet, verbose)
+    candidates = _candidates(recipes or [], models or [], paper, source_vocabulary, target_vocabulary)
     rows = [measure_size(candidate).as_row() for candidate in candidates]
     if speed:
-        import torch
-
-        from weitblick.allocator import tune_allocator
         from weitblick.profiling.speed import Workload, measure_speed
 
-        if threads is not None:
-            torch.set_num_threads(threads)
-        tune_allocator()
+        prepare_torch(threads)
         workload = Workload(documents, sentences, words, beam)
-        for row, result in zip(rows, measure_speed(candidates, workload, rounds, _progress), strict=True):
+        for row, result in zip(rows, measure_speed(candidates, workload, rounds, log.info), strict=True):
             row |= result.as_row()
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        print_json({"models": rows})
     else:
         _print(rows, paper)
 
 
-def _progress(message: str) -> None:
-    typer.echo(f"weitblick: {message}", err=True)
-
-
-def _candidates(names: list[str], paper: bool, source: int | None, target: int | None) -> list[Candidate]:
+def _candidates(
+    names: list[str], folders: list[str], paper: bool, source: int | None, target: int | None
+) -> list[Candidate]:
     from weitblick.errors import UserError
     from weitblick.profiling.complexity import paper_candidates, read_candidate
+    from weitblick.translation.translator import default_model
 
     overrides = [name for name in names if "=" in name and not Path(name).exists()]
-    paths = [name for name in names if name not in overrides]
-    if not paper and not paths:
-        raise UserError("no model named", remedy="name recipes or model folders, or give --paper")
-    if overrides and not paths:
+    recipes = [name for name in names if name not in overrides]
+    if overrides and not recipes:
         raise UserError(f"{overrides[0]!r} has no recipe to change", remedy="name a recipe before it")
+    if folder := next((name for name in recipes if Path(name).is_dir()), None):
+        raise UserError("is a folder, not a recipe", where=folder, remedy=f"name a model with -m {folder}")
+    if not paper and not recipes and not folders:
+        folders = [str(default_model())]
     chosen = paper_candidates(source, target) if paper else []
-    return chosen + [read_candidate(path, overrides, source, target) for path in paths]
+    chosen += [read_candidate(path, overrides, source, target) for path in recipes]
+    return chosen + [read_candidate(folder) for folder in folders]
 
 
 def _print(rows: list[dict[str, Any]], paper: bool) -> None:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weitblick.cli.contrast import load_translator, model_and_files, progress_bar
+from weitblick.cli.console import print_json, progress_bar, set_log_level
+from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
+from weitblick.cli.options import (
+    BatchTokens,
+    Beam,
+    Device,
+    InputFormat,
+    Json,
+    Limit,
+    Model,
+    Quiet,
+    Seed,
+    Threads,
+    Verbose,
+)
 from weitblick.errors import UserError
+
+if TYPE_CHECKING:
+    from weitblick.documents import Document
 
 LABELS = {
     "cxmi": "own - removed (CXMI)",
@@ -22,18 +39,19 @@ def register(app: typer.Typer) -> None:
 
 
 def context_use(
-    inputs: Annotated[
+    corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="[MODEL] SOURCE TARGET",
-            help="A model folder (the model that comes with weitblick if not named) and a corpus with its reference "
-            "translations, in any format of `weitblick data convert`.",
+            metavar="SOURCE [TARGET]",
+            help="A corpus with its reference translations, in any format of `weitblick data convert`: one file that "
+            "holds both sides, or one for each.",
         ),
     ],
+    model: Model = None,
     translate: Annotated[
         bool, typer.Option("--translate", help="Translate with own, removed and random context, too: BLEU of each.")
     ] = False,
-    beam: Annotated[int, typer.Option(min=1, help="Beam of --translate.")] = 4,
+    beam: Beam = 4,
     target_context: Annotated[
         str | None,
         typer.Option(
@@ -42,29 +60,33 @@ def context_use(
             "when it translates, references are what it reads after a human.",
         ),
     ] = None,
-    from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Format (guessed).")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N documents.")] = None,
-    seed: Annotated[int, typer.Option(help="Of random contexts and of confidence intervals.")] = 1,
-    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens scored at a time.")] = 8192,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; all cores if not given.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    from_format: InputFormat = None,
+    limit: Limit = None,
+    seed: Seed = 1,
+    batch_tokens: BatchTokens = 8192,
+    threads: Threads = None,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
     """Measure how much a model uses its context, on a corpus with references.
 
     CXMI is how much more probable references become by their context; the context of a random other document is the
     control: what that gains as well is no use of context. Intervals (95%) are bootstrapped over documents.
 
-    Example: weitblick context-use runs/tiny/best corpora/small/test.en corpora/small/test.de --translate
+    Example: weitblick context-use -m runs/tiny/best corpora/small/test.en corpora/small/test.de --translate
     """
-    model, files = model_and_files(inputs, 2, "SOURCE TARGET")
+    set_log_level(quiet, verbose)
+    check_inputs(corpus)
 
     from itertools import islice
 
     from weitblick.documents import read_documents
     from weitblick.probing.context_use import encode_corpus, measure_context_use, measure_translations
 
-    documents = list(islice(read_documents(files, from_format), limit))
+    documents = list(islice(read_documents(corpus, from_format), limit))
+    _check_references(documents, corpus)
     translator = load_translator(model, device, threads)
     if translator.model.context is None:
         raise UserError(
@@ -73,19 +95,47 @@ def context_use(
     contexts = None
     if target_context is not None:
         if not translator.model.reads_target:
-            raise UserError("the model reads no target sentences as context", remedy="leave --target-context away")
-        contexts = list(islice(read_documents([files[0], target_context], from_format), limit))
-    corpus = encode_corpus(translator.pipeline, documents, contexts)
-    with progress_bar(3 * len(corpus.references), "scoring") as advance:
-        found = measure_context_use(translator.model, corpus, seed=seed, batch_tokens=batch_tokens, progress=advance)
-    report: dict[str, Any] = {"model": model or "default", "source": files[0], "target": files[1]}
-    report |= {"target_context": target_context or files[1], **found}
+            raise UserError("the model reads no target sentences as context", remedy="do without --target-context")
+        if len(corpus) > 1:
+            contexts = list(islice(read_documents([corpus[0], target_context], from_format), limit))
+        else:
+            contexts = _with_targets(documents, target_context)
+    encoded = encode_corpus(translator.pipeline, documents, contexts)
+    with progress_bar(3 * len(encoded.references), "scoring") as advance:
+        found = measure_context_use(translator.model, encoded, seed=seed, batch_tokens=batch_tokens, progress=advance)
+    report: dict[str, Any] = {"model": model or SHIPPED, "source": corpus[0], "target": corpus[-1]}
+    report |= {"target_context": target_context or corpus[-1], **found}
     if translate:
         report["bleu"] = measure_translations(translator, documents, beam=beam, seed=seed)
     if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        print_json(report)
     else:
         _print(report)
+
+
+def _check_references(documents: list[Document], corpus: list[str]) -> None:
+    for document in documents:
+        if any(sentence.target is None for sentence in document.sentences):
+            raise UserError(
+                f"document {document.id!r} has no reference translation",
+                where=corpus[0],
+                remedy="name a second file with the references, or one that holds both sides",
+            )
+
+
+def _with_targets(documents: list[Document], path: str) -> list[Document]:
+    """The same documents with the translations of a file, a sentence a line, in place of their own."""
+    from weitblick.metrics.translations import read_text
+
+    lines = read_text(path).sentences
+    wanted = sum(len(document.sentences) for document in documents)
+    if len(lines) < wanted:
+        raise UserError(f"has {len(lines)} sentences where the corpus has {wanted}", where=path, remedy="align them")
+    remaining = iter(lines)
+    return [
+        replace(document, sentences=tuple(replace(s, target=next(remaining)) for s in document.sentences))
+        for document in documents
+    ]
 
 
 def _print(report: dict[str, Any]) -> None:

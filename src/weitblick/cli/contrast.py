@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weitblick.cli.console import print_json, progress_bar, set_log_level
+from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
+from weitblick.cli.options import BatchTokens, Device, Json, Limit, Model, Quiet, Seed, Threads, Verbose
 from weitblick.errors import UserError
-from weitblick.files import STANDARD
 
 if TYPE_CHECKING:
-    from weitblick.metrics.scoring import ContextMode, Progress
-    from weitblick.translation.translator import Translator
+    from weitblick.metrics.scoring import ContextMode
 
 GROUPS = {
     "by_direction": "direction",
@@ -31,15 +28,15 @@ def register(app: typer.Typer) -> None:
 
 
 def contrast(
-    inputs: Annotated[
-        list[str],
+    suite: Annotated[
+        str,
         typer.Argument(
-            metavar="[MODEL] SUITE",
-            help="A model folder (the model that comes with weitblick if not named) and a suite: JSON lines with "
-            "source, sentence, reference and contrastive (and target for models that read target context), or "
-            "ContraPro's JSON; - is standard input.",
+            metavar="SUITE",
+            help="JSON lines with source, sentence, reference and contrastive (and target for models that read target "
+            "context), or ContraPro's JSON; - is standard input.",
         ),
     ],
+    model: Model = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Score every sentence on its own.")] = False,
     random_context: Annotated[
         bool, typer.Option("--random-context", help="Let every sentence read a random other document.")
@@ -47,18 +44,21 @@ def contrast(
     controls: Annotated[
         bool, typer.Option("--controls", help="Own, removed and random context, one beside the other.")
     ] = False,
-    documents: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="ContraPro: its document files (documents/ beside SUITE).")
+    document_folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="ContraPro: its document files; documents/ beside SUITE if absent."),
     ] = None,
     context_sentences: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Keep N sentences before and after the tested one.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N items.")] = None,
-    seed: Annotated[int, typer.Option(help="Who reads whose context with --random-context.")] = 1,
-    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens scored at a time.")] = 8192,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; all cores if not given.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    limit: Limit = None,
+    seed: Seed = 1,
+    batch_tokens: BatchTokens = 8192,
+    threads: Threads = None,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
     """Contrastive accuracy: how often a reference is more probable than every wrong variant of it.
 
@@ -66,17 +66,18 @@ def contrast(
     the model reads target context). A tie is no correct decision, and is counted. --controls tells the use of context
     from the mere presence of it.
 
-    Example: weitblick contrast runs/tiny/best corpora/small/contrast.jsonl --controls
+    Example: weitblick contrast -m runs/tiny/best corpora/small/contrast.jsonl --controls
     """
+    set_log_level(quiet, verbose)
     if no_context + random_context + controls > 1:
         raise UserError("--no-context, --random-context and --controls exclude each other", remedy="name one of them")
-    model, suite = model_and_files(inputs, 1, "SUITE")
+    check_inputs([suite])
 
     from weitblick.metrics.scoring import CONTEXT_MODES
     from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
     from weitblick.probing.suites import read_suite
 
-    items = read_suite(suite[0], documents=documents, context_sentences=context_sentences, limit=limit)
+    items = read_suite(suite, documents=document_folder, context_sentences=context_sentences, limit=limit)
     translator = load_translator(model, device, threads)
     encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_target)
     modes: tuple[ContextMode, ...] = CONTEXT_MODES if controls else ("own",)
@@ -91,8 +92,8 @@ def contrast(
             results[mode] = summarise(verdicts)
     missing = without_context(translator.model, items)
     report: dict[str, Any] = {
-        "model": model or "default",
-        "suite": suite[0],
+        "model": model or SHIPPED,
+        "suite": suite,
         "context": modes[0],
         "reads_context": translator.model.context is not None,
         "without_context": missing,
@@ -101,51 +102,9 @@ def contrast(
     if controls:
         report["controls"] = results
     if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        print_json(report)
     else:
         _print(results, missing, translator.model.context is not None)
-
-
-def model_and_files(inputs: list[str], count: int, names: str) -> tuple[str | None, list[str]]:
-    """A model folder or None, and exactly `count` files."""
-    model = inputs[0] if len(inputs) > count else None
-    files = inputs[1:] if model else inputs
-    if len(files) != count:
-        raise UserError(f"{len(inputs)} files are named", remedy=f"name [MODEL] {names}")
-    if model is not None and not Path(model).is_dir():
-        raise UserError("no such model folder", where=model, remedy="name a folder that weitblick train wrote")
-    for name in files:
-        if name != STANDARD and not Path(name).exists():
-            raise UserError("no such file", where=name, remedy="check the path")
-        if Path(name).is_dir():
-            raise UserError("is a directory, not a file", where=name, remedy=f"name [MODEL] {names}")
-    return model, files
-
-
-def load_translator(model: str | None, device: str, threads: int | None) -> Translator:
-    import torch
-
-    from weitblick.allocator import tune_allocator
-    from weitblick.translation.translator import Translator
-
-    tune_allocator()
-    if threads:
-        torch.set_num_threads(threads)
-    return Translator.load(model, device)
-
-
-@contextmanager
-def progress_bar(total: int, what: str) -> Iterator[Progress]:
-    """A bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda count: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=total)
-        yield lambda count: bars.advance(task, count)
 
 
 def _print(results: dict[str, dict[str, Any]], missing: int, reads_context: bool) -> None:

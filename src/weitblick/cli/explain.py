@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from weitblick.cli.console import log, print_json, set_log_level
+from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
+from weitblick.cli.options import Beam, Device, InputFormat, Json, Model, Quiet, Threads, Verbose
 from weitblick.errors import UserError
-from weitblick.files import STANDARD
+from weitblick.files import STANDARD, output_in, protect_inputs
 
 if TYPE_CHECKING:
     from weitblick.documents import Document
     from weitblick.explanation.schema import Explanation
-    from weitblick.translation.translator import Translator
 
-FORMATS = {"html": ".html", "json": ".json", "png": ".png", "svg": ".svg", "latex": ".tex"}
+OutputKind = Literal["html", "json", "png", "svg", "pdf", "latex"]
+ENDINGS: dict[str, OutputKind] = {
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+    ".png": "png",
+    ".svg": "svg",
+    ".pdf": "pdf",
+    ".tex": "latex",
+}
+KINDS: tuple[OutputKind, ...] = get_args(OutputKind)
+PICTURES: tuple[OutputKind, ...] = ("png", "svg", "pdf")
 FIGURE_SENTENCES = 5
 
 
@@ -26,23 +41,22 @@ def register(app: typer.Typer) -> None:
 
 
 def explain(
-    inputs: Annotated[
-        list[str],
+    path: Annotated[
+        str,
         typer.Argument(
-            metavar="[MODEL] DOCUMENT",
-            help="A model folder (the model that comes with weitblick if not named) and a document in any format of "
-            "`weitblick data convert`, or an explanation that was saved as JSON.",
+            metavar="DOCUMENT",
+            help="A document in any format of `weitblick data convert`, or an explanation that was saved as JSON; - is "
+            "standard input.",
         ),
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="What to write; - is stdout.")],
-    format: Annotated[
-        str | None, typer.Option(metavar="|".join(FORMATS), help="What to write (by the output's name).")
-    ] = None,
+    model: Model = None,
+    format: Annotated[OutputKind | None, typer.Option(help="What to write; by the output's name if absent.")] = None,
     document: Annotated[
         str | None, typer.Option(metavar="ID|NUMBER", help="Which document of the file; the first if not given.")
     ] = None,
     sentence: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="png, svg, latex: the sentence of the query word, from 1.")
+        int | None, typer.Option(min=1, metavar="N", help="Figures, latex: the sentence of the query word, from 1.")
     ] = None,
     word: Annotated[
         int | None,
@@ -54,7 +68,8 @@ def explain(
         ),
     ] = None,
     heads: Annotated[
-        str | None, typer.Option(metavar="1,3,...", help="Heads to show; their average if not given.")
+        list[int] | None,
+        typer.Option("--head", min=1, metavar="N", help="A head to show; the average of all if absent. Repeatable."),
     ] = None,
     most: Annotated[
         int | None,
@@ -65,102 +80,96 @@ def explain(
             help="Context sentences to keep for each word and head (html, json: 24; figures: 5).",
         ),
     ] = None,
-    corpus: Annotated[
+    statistics: Annotated[
         bool,
         typer.Option(
-            "--corpus",
-            help="All documents of the file: how far attention reaches and how sparse it is, as json, png or svg.",
+            "--statistics",
+            help="All documents of the file: how far attention reaches and how sparse it is, as json or a figure.",
         ),
     ] = False,
-    beam: Annotated[int, typer.Option(min=1, help="Beam of the search.")] = 4,
-    from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="Format of the document (guessed).")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about what was written.")] = False,
+    beam: Beam = 4,
+    from_format: InputFormat = None,
+    threads: Threads = None,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
     """Show which sentences and words of a document decided its translation.
 
-    Example: weitblick explain runs/ours/model speech.txt -o report.html
+    Example: weitblick explain speech.txt -m runs/ours/best -o report.html
 
-    Example: weitblick explain runs/ours/model speech.txt -o figure.svg --sentence 8 --word 12 --heads 1,3
+    Example: weitblick explain speech.txt -m runs/ours/best -o figure.pdf --sentence 8 --word 12 --head 1 --head 3
 
-    Example: weitblick explain runs/ours/model dev.en -o reach.png --corpus
+    Example: weitblick explain dev.en -m runs/ours/best -o reach.png --statistics
 
     The report is one page that needs no network. What is saved as JSON can be shown later: weitblick explain
     saved.json -o report.html
     """
-    kind = _format(output, format, corpus)
-    model, path = _inputs(inputs)
+    set_log_level(quiet, verbose)
+    kind = _kind(output, format, statistics)
+    check_inputs([path])
+    output = output_in(output, Path(path).name)
+    protect_inputs([path], [output])
     started = time.perf_counter()
-    explanations = _explanations(model, path, from_format, document, every=corpus, most=most, beam=beam, device=device)
-    if corpus:
-        summary = _write_corpus(output, kind, explanations)
+    given = _Given(path, from_format, document, statistics, model, max(most or 0, 1), beam, device, threads)
+    if statistics:
+        summary = _write_statistics(output, kind, _explanations(given))
     else:
-        explanation = next(explanations)
+        explanation = next(_explanations(given))
         _write(output, kind, explanation, sentence, word, heads, most)
         summary = _summary(explanation)
     seconds = round(time.perf_counter() - started, 2)
     _report({"output": output, "format": kind, "seconds": seconds, **summary}, as_json)
 
 
-def _format(output: str, format: str | None, corpus: bool) -> str:
-    endings = {ending: name for name, ending in FORMATS.items()} | {".htm": "html"}
-    chosen = format or endings.get(Path(output).suffix.lower())
-    allowed = ["json", "png", "svg"] if corpus else list(FORMATS)
+def _kind(output: str, format: OutputKind | None, statistics: bool) -> OutputKind:
+    chosen = format or ENDINGS.get(Path(output).suffix.lower())
+    allowed = ("json", *PICTURES) if statistics else KINDS
     if chosen not in allowed:
-        what = f"--format {format}" if format else f"the name {output} does not tell a format"
-        raise UserError(what if not format else f"{what} is unknown here", remedy=f"use --format {'|'.join(allowed)}")
-    if output == STANDARD and chosen in ("png", "svg"):
+        what = f"--format {format} is not for --statistics" if format else f"the name {output} does not tell a format"
+        raise UserError(what, remedy=f"use --format {'|'.join(allowed)}")
+    if output == STANDARD and chosen in PICTURES:
         raise UserError(f"{chosen} cannot go to standard output", remedy="name a file with -o")
     return chosen
 
 
-def _inputs(inputs: list[str]) -> tuple[str | None, str]:
-    if len(inputs) > 2:
-        raise UserError(f"explain takes a model and a document, not {len(inputs)} files", remedy="see --help")
-    if len(inputs) == 1 and Path(inputs[0]).is_dir() and (Path(inputs[0]) / "config.json").exists():
-        raise UserError("is a model; the document is missing", where=inputs[0], remedy="name a document after it")
-    return (None, inputs[0]) if len(inputs) == 1 else (inputs[0], inputs[1])
+@dataclass(frozen=True)
+class _Given:
+    """What is to be explained, with which model. `most`: context sentences to keep for each word and head."""
+
+    path: str
+    format: str | None
+    document: str | None
+    every: bool
+    model: str | None
+    most: int
+    beam: int
+    device: str
+    threads: int | None
 
 
-def _explanations(
-    model: str | None,
-    path: str,
-    from_format: str | None,
-    wanted: str | None,
-    *,
-    every: bool,
-    most: int | None,
-    beam: int,
-    device: str,
-) -> Iterator[Explanation]:
+def _explanations(given: _Given) -> Iterator[Explanation]:
     from weitblick.explanation.schema import Explanation
 
-    if model is None and path.endswith(".json") and from_format is None:
-        yield Explanation.load(path)
+    if given.model is None and given.path.endswith(".json") and given.format is None:
+        yield Explanation.load(given.path)
         return
-    documents = _documents(path, from_format, wanted, every)
-    translator = _load(model, device)
+    documents = _documents(given.path, given.format, given.document, given.every)
+    translator = load_translator(given.model, given.device, given.threads)
     from weitblick.explanation.explain import MOST_SENTENCES
     from weitblick.explanation.explain import explain as explain_document
 
     for document in documents:
-        title = document.id if not document.id.isdigit() else f"{Path(path).name} {document.id}"
+        title = document.id if not document.id.isdigit() else f"{Path(given.path).name} {document.id}"
         yield explain_document(
             translator,
             document,
             title=title,
-            model_name=model or "default",
-            most=max(most or 0, MOST_SENTENCES),
-            beam=beam,
+            model_name=given.model or SHIPPED,
+            most=max(given.most, MOST_SENTENCES),
+            beam=given.beam,
         )
-
-
-def _load(model: str | None, device: str) -> Translator:
-    from weitblick.translation.translator import Translator
-
-    return Translator.load(model, device=device)
 
 
 def _documents(path: str, from_format: str | None, wanted: str | None, every: bool) -> Iterator[Document]:
@@ -176,7 +185,7 @@ def _documents(path: str, from_format: str | None, wanted: str | None, every: bo
         return _chain(first, documents)
     if wanted is None:
         if next(documents, None) is not None:
-            typer.echo(f"{path}: several documents; this is the first (--document chooses another)", err=True)
+            log.info("%s: several documents; this is the first (--document chooses another)", path)
         return iter([first])
     for number, document in enumerate(_chain(first, documents), 1):
         if wanted in (document.id, str(number)):
@@ -191,11 +200,11 @@ def _chain(first: Document, others: Iterator[Document]) -> Iterator[Document]:
 
 def _write(
     output: str,
-    kind: str,
+    kind: OutputKind,
     explanation: Explanation,
     sentence: int | None,
     word: int | None,
-    heads: str | None,
+    heads: list[int] | None,
     most: int | None,
 ) -> None:
     if kind == "html":
@@ -210,11 +219,11 @@ def _write(
 
 def _write_figure(
     output: str,
-    kind: str,
+    kind: OutputKind,
     explanation: Explanation,
     sentence: int | None,
     word: int | None,
-    heads: str | None,
+    heads: list[int] | None,
     most: int | None,
 ) -> None:
     from weitblick.explanation.choice import choose, most_influenced
@@ -231,7 +240,7 @@ def _write_figure(
             f"context changed no word of {explanation.document}" + (f" in sentence {sentence}" if sentence else ""),
             remedy="name the query word with --sentence and --word",
         )
-    choice = choose(explanation, *place, _heads(heads), most or FIGURE_SENTENCES)
+    choice = choose(explanation, *place, [head - 1 for head in heads or []], most or FIGURE_SENTENCES)
     if kind == "latex":
         from weitblick.explanation.latex import latex_table
 
@@ -243,16 +252,7 @@ def _write_figure(
         write_figure(output, explanation, choice, kind)
 
 
-def _heads(text: str | None) -> list[int]:
-    if text is None:
-        return []
-    try:
-        return [int(part) - 1 for part in text.split(",")]
-    except ValueError:
-        raise UserError(f"--heads {text} is not a list of numbers", remedy="write it like 1,3") from None
-
-
-def _write_corpus(output: str, kind: str, explanations: Iterator[Explanation]) -> dict[str, Any]:
+def _write_statistics(output: str, kind: OutputKind, explanations: Iterator[Explanation]) -> dict[str, Any]:
     from weitblick.explanation.corpus import gather, write_plots
     from weitblick.files import write_json
 
@@ -272,16 +272,21 @@ def _summary(explanation: Explanation) -> dict[str, Any]:
     return {"document": explanation.document, **summarise(explanation), "notes": list(explanation.notes)}
 
 
+def _print_summary(summary: dict[str, Any]) -> None:
+    if summary["output"] == STANDARD:
+        typer.echo(json.dumps(summary, ensure_ascii=False), err=True)
+    else:
+        print_json(summary)
+
+
 def _report(summary: dict[str, Any], as_json: bool) -> None:
     """What was written: on standard output, unless that is where it was written to."""
     output = summary["output"]
     if as_json:
-        import json
-
-        typer.echo(json.dumps(summary, ensure_ascii=False), err=output == STANDARD)
+        _print_summary(summary)
         return
     for note in summary.get("notes", []):
-        typer.echo(note, err=True)
+        log.info("%s", note)
     if output == STANDARD:
         return
     size = Path(output).stat().st_size / 1e6

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weitblick.cli.console import print_json
+from weitblick.cli.options import Json, Seed
+from weitblick.files import protect_inputs
+
 if TYPE_CHECKING:
     from weitblick.judgement import Verdict
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -41,10 +42,12 @@ def sample(
     output: Annotated[Path, typer.Option("--output", "-o", help="The form; its key is written beside it.")],
     reference: Annotated[Path | None, typer.Option(help="A human translation to be shown, too.")] = None,
     documents: Annotated[int, typer.Option(help="How many documents to sample.")] = 18,
-    seed: Annotated[int, typer.Option(help="Seed of sampling and shuffling.")] = 1,
+    seed: Seed = 1,
 ) -> None:
     from weitblick.judgement.form import key_path, sample_form
 
+    inputs = [first, second, source, *([] if reference is None else [reference])]
+    protect_inputs(inputs, [output, key_path(output)])
     sample_form([first, second], source, output, reference=reference, documents=documents, seed=seed)
     typer.echo(f"{output}: {documents} documents; give it to the raters")
     typer.echo(f"{key_path(output)}: the key; keep it from them")
@@ -67,7 +70,7 @@ def read(
             "items": len(chosen.left),
             "questions": {verdict.question: _as_data(verdict) for verdict in verdicts},
         }
-        typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        print_json(report)
         return
     for verdict in verdicts:
         _print_verdict(verdict, chosen.systems[1])
@@ -102,6 +105,6 @@ def sign(
 
     result = sign_test(x, n)
     if as_json:
-        typer.echo(json.dumps({"x": result.x, "n": result.n, "p": result.p}))
+        print_json({"x": result.x, "n": result.n, "p": result.p})
     else:
         typer.echo(f"x = {result.x:g}, n = {result.n}, p = {result.p:.4f} (two-sided sign test)")

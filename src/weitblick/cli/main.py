@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from weitblick import __version__
 from weitblick.cli import (
+    compare,
     complexity,
     context_use,
     contrast,
@@ -45,6 +46,13 @@ ORDER = (
 
 class Map(TyperGroup):
     # Typer brings a click of its own or uses the installed one, by version: neither is named here.
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.stderr.write("weitblick: interrupted\n")
+            raise typer.Exit(130) from None
+
     def list_commands(self, ctx: Any) -> list[str]:
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
@@ -53,15 +61,16 @@ class Map(TyperGroup):
 app = typer.Typer(
     name="weitblick",
     cls=Map,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Document-level machine translation that selects the context that matters, and shows it.\n\n"
-    "Every command has --help with examples; those that measure have --json. Exit code 2: something in the input is "
+    "Every command has -h with examples; those that measure have --json. Exit code 2: something in the input is "
     "wrong, and the one line printed says what and where.",
     epilog="Examples:\n\n"
     "weitblick demo\n\n"
     "echo 'The report is ready. It is long.' | weitblick translate - --from prose\n\n"
     "weitblick train recipes/tiny/h-attention.yaml data.dir=corpora/small output=runs/tiny\n\n"
-    "weitblick explain runs/tiny/best talk.en -o report.html\n\n"
-    "weitblick contrast runs/tiny/best corpora/small/contrast.jsonl --controls",
+    "weitblick explain talk.en -m runs/tiny/best -o report.html\n\n"
+    "weitblick contrast -m runs/tiny/best corpora/small/contrast.jsonl --controls",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -88,6 +97,7 @@ for module in (
     translate,
     explain,
     score,
+    compare,
     contrast,
     context_use,
     complexity,
@@ -99,13 +109,30 @@ for module in (
 
 
 def main() -> None:
+    """Runs a command. Whatever a user did wrong ends in one line and exit code 2."""
     try:
-        app()
+        code = app(standalone_mode=False, prog_name="weitblick")
     except UserError as error:
-        sys.stderr.write(f"weitblick: {error}\n")
-        sys.exit(2)
+        _fail(str(error), 2)
     except KeyboardInterrupt:
-        sys.stderr.write("weitblick: interrupted\n")
-        sys.exit(130)
+        _fail("interrupted", 130)
     except BrokenPipeError:
         sys.exit(1)
+    except Exception as error:
+        # Mistakes in the command line itself, as an unknown option. Their class is of whichever click Typer uses.
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "weitblick"
+        _fail(f"{_one_line(error.format_message())}; see {command} --help", 2)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("Value error, ", "").split()).removesuffix(".")
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"weitblick: {message}\n")
+    sys.exit(code)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
+
+from weitblick.cli.options import Overrides
 
 recipe_app = typer.Typer(help="Look at recipes: what one amounts to, and every key there is.", no_args_is_help=True)
 
@@ -15,8 +18,8 @@ def register(app: typer.Typer) -> None:
 
 @recipe_app.command()
 def show(
-    recipe: Path = typer.Argument(..., help="YAML recipe"),
-    overrides: list[str] = typer.Argument(None, metavar="[KEY=VALUE]...", help="changes to the recipe"),
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A YAML recipe.")],
+    overrides: Overrides = None,
 ) -> None:
     """Print a recipe with its bases, overrides and defaults filled in.
 
@@ -30,7 +33,7 @@ def show(
 
 
 @recipe_app.command()
-def keys(search: str = typer.Argument("", help="only keys that contain this")) -> None:
+def keys(search: Annotated[str, typer.Argument(metavar="[PART]", help="Only keys that contain this.")] = "") -> None:
     """List every key with its default and meaning.
 
     Example: weitblick recipe keys dropout

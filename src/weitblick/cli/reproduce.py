@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from weitblick.cli.console import log, print_json, print_text, set_log_level, wide_console
+from weitblick.cli.options import Json, Overrides, Quiet, Verbose
 
 if TYPE_CHECKING:
     from weitblick.study.cost import Planned
@@ -18,22 +20,21 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file, for example studies/tiny.yaml")],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Changes to the study.")
-    ] = None,
+    overrides: Overrides = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the steps, and how long they will take on this machine.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder (runs/studies/NAME).")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the plan, or the tables.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
 ) -> None:
     """Train what is missing, translate, score, test and write the paper's tables as Markdown, LaTeX and JSON.
 
     Rows with the same data, text, model and seed share their stage 1. Every finished step leaves its result: started
-    again, a study goes on where it was, and does again only what has changed.
+    again, a study continues, and repeats only what has changed.
 
     Example: weitblick reproduce studies/tiny.yaml --dry-run
 
@@ -45,10 +46,7 @@ def reproduce(
     from weitblick.study.study import load_study
     from weitblick.study.work import set_threads
 
-    def say(message: str) -> None:
-        if not quiet:
-            typer.echo(f"weitblick: {message}", err=True)
-
+    set_log_level(quiet, verbose)
     loaded, rows = load_study(study, overrides or [])
     folder = output or Path(loaded.output or f"runs/studies/{loaded.name}")
     tune_allocator()
@@ -58,21 +56,24 @@ def reproduce(
     if dry_run:
         from weitblick.study.cost import estimate_plan
 
-        _print_plan(estimate_plan(plan.steps, ledger, say), plan.missing_files, as_json)
+        _print_plan(estimate_plan(plan.steps, ledger, log.info), plan.missing_files, as_json)
         return
     plan.check_files()
     from weitblick.study.tables import build_tables, markdown, write_tables
     from weitblick.training.stage import Interrupted
 
     try:
-        run_steps(plan.steps, ledger, say)
+        run_steps(plan.steps, ledger, log.info)
     except Interrupted as stop:
         typer.echo(f"weitblick: {stop}", err=True)
         raise typer.Exit(130) from None
     tables = build_tables(loaded, rows, plan, ledger)
     report = write_tables(tables, loaded, folder)
-    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else markdown(tables, loaded.name))
-    say(f"the tables are in {folder / 'tables.md'}, tables.tex and tables.json")
+    if as_json:
+        print_json(report)
+    else:
+        print_text(markdown(tables, loaded.name))
+    log.info("the tables are in %s, tables.tex and tables.json", folder / "tables.md")
 
 
 def _print_plan(planned: list[Planned], missing: list[str], as_json: bool) -> None:
@@ -83,9 +84,8 @@ def _print_plan(planned: list[Planned], missing: list[str], as_json: bool) -> No
             "missing_files": missing,
             "seconds_left": round(left, 1),
         }
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        print_json(report)
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("step", "", box=None, pad_edge=False)
@@ -93,8 +93,7 @@ def _print_plan(planned: list[Planned], missing: list[str], as_json: bool) -> No
     for entry in planned:
         known = "" if entry.seconds is None else ("" if entry.done else "about ") + _duration(entry.seconds)
         table.add_row(f"{entry.step.kind} {entry.step.name}", "done" if entry.done else "to do", known)
-    console = Console()
-    console = console if console.is_terminal else Console(width=160)
+    console = wide_console()
     console.print(table)
     for path in missing:
         console.print(f"missing: {path}", highlight=False)

@@ -1,25 +1,37 @@
-"""`weitblick score` and `weitblick compare`: automatic metrics of translations, and whether differences are real."""
+"""`weitblick score`: automatic metrics of translations."""
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weitblick.cli.console import log, print_json, print_text, set_log_level, warn
+from weitblick.cli.options import Json, Quiet, Verbose
+from weitblick.errors import UserError
+
 if TYPE_CHECKING:
-    from weitblick.metrics.metrics import Counts, Metric
+    from weitblick.metrics.metric import Counts, Metric
     from weitblick.metrics.translations import Translations
 
-Language = Annotated[str, typer.Option(help="Language of the translations: de or en.")]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CODE",
+        help="Language of the translations, for METEOR (de, en) and for Moses tokenisation; by the ending of the "
+        "reference (test.de) if absent. The other metrics need none.",
+    ),
+]
 Metrics = Annotated[
     str | None,
-    typer.Option(help="Metrics, separated by commas: bleu, sacrebleu, dbleu, chrf, meteor. All of them by default."),
+    typer.Option(
+        metavar="NAME[,NAME...]",
+        help="bleu (Moses tokens), sacrebleu, dbleu (documents), chrf, meteor; all that the language allows if absent.",
+    ),
 ]
 Tokenised = Annotated[
     bool, typer.Option("--tokenised", help="The files are Moses-tokenised: BLEU takes them as they are.")
@@ -32,71 +44,88 @@ FunctionWords = Annotated[
         "Meteor 1.5 itself uses the English ones for every language."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def register(app: typer.Typer) -> None:
-    app.command(
-        name="score",
-        help="Score translations against a reference: BLEU, sacreBLEU, document BLEU, chrF and METEOR.",
-        epilog="Example: weitblick score translations.de --reference test.de --language de",
-        rich_help_panel="Judge",
-    )(score)
-    app.command(
-        name="compare",
-        help="Tell whether systems differ from the first one by more than chance, for every metric.",
-        epilog="Example: weitblick compare test.de baseline.de ours.de\n\n"
-        "Several runs: weitblick compare test.de sentence=s1.de,s2.de,s3.de ours=o1.de,o2.de,o3.de",
-        rich_help_panel="Judge",
-    )(compare)
+    app.command("score", rich_help_panel="Judge")(score)
 
 
 def score(
-    hypothesis: Annotated[Path, typer.Argument(help="Translations, in any of our formats.", metavar="HYP")],
-    reference: Annotated[Path, typer.Option(help="Reference translations, the same sentences in the same order.")],
-    source: Annotated[Path | None, typer.Option(help="Source, shown beside the scores of sentences.")] = None,
-    language: Language = "de",
+    hypotheses: Annotated[
+        list[str], typer.Argument(metavar="HYPOTHESIS", help="Files of translations, in any of our formats.")
+    ],
+    references: Annotated[
+        list[str],
+        typer.Option(
+            "--reference",
+            "-r",
+            metavar="FILE",
+            help="Reference translations: the same sentences in the same order. Repeatable.",
+        ),
+    ],
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The source, shown beside the scores of sentences.")
+    ] = None,
+    language: Language = None,
     metrics: Metrics = None,
     tokenised: Tokenised = False,
     paraphrases: Paraphrases = None,
     function_words: FunctionWords = None,
-    per_sentence: Annotated[bool, typer.Option("--per-sentence", help="JSON: the scores of every sentence.")] = False,
-    per_document: Annotated[bool, typer.Option("--per-document", help="JSON: the scores of every document.")] = False,
+    per_sentence: Annotated[
+        bool, typer.Option("--per-sentence", help="The scores of every sentence, too: a line each.")
+    ] = False,
+    per_document: Annotated[
+        bool, typer.Option("--per-document", help="The scores of every document, too: a line each.")
+    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", "-b", help="Only numbers: a line for each file.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
+    """Score translations against one or more references: BLEU, sacreBLEU, document BLEU, chrF and METEOR.
+
+    Example: weitblick score translations.de --reference test.de
+
+    Example: weitblick score a.fr b.fr --reference test.fr --metrics sacrebleu,chrf --brief
+    """
     from weitblick.metrics.translations import read_translations
 
-    chosen = _build_metrics(metrics, language, tokenised, paraphrases, function_words)
-    with _plain_warnings():
-        texts = read_translations(reference, [hypothesis], source)
-    lines = texts.hypotheses[hypothesis]
-    counts = {metric.name: _count(metric, language, tokenised, lines, texts) for metric in chosen}
-    scores = [metric.corpus_score(counts[metric.name]) for metric in chosen]
-    if not (as_json or per_sentence or per_document):
-        _print_scores(chosen, {s.metric: (s.value, s.signature) for s in scores})
-        return
-    report: dict[str, Any] = {
-        "hypothesis": str(hypothesis),
-        "reference": str(reference),
-        "language": language,
-        "sentences": len(lines),
-        "documents": len(texts.lengths),
-        "scores": {s.metric: {"score": s.value, "signature": s.signature} for s in scores},
-    }
-    if per_sentence:
-        report["per_sentence"] = _sentence_rows(chosen, counts, lines, texts)
-    if per_document:
-        report["per_document"] = _document_rows(chosen, counts, texts)
-    typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
+    set_log_level(quiet, verbose)
+    language = language or language_of(references[0])
+    chosen = choose_metrics(metrics, language, tokenised, paraphrases, function_words)
+    with warnings_as_lines():
+        texts = read_translations(references, hypotheses, source)
+    rows = [
+        _report(chosen, path, language, tokenised, texts, per_sentence=per_sentence, per_document=per_document)
+        for path in hypotheses
+    ]
+    if as_json:
+        facts = {"references": references, "language": language}
+        print_json(facts | {"sentences": sum(texts.lengths), "documents": len(texts.lengths), "hypotheses": rows})
+    elif brief:
+        for row in rows:
+            print_text("\t".join(f"{found['score']:.2f}" for found in row["scores"].values()))
+    else:
+        for row in rows:
+            _print_report(chosen, row, named=len(rows) > 1)
 
 
-def _build_metrics(
-    names: str | None, language: str, tokenised: bool, paraphrases: Path | None, function_words: str | None
+def language_of(path: str) -> str | None:
+    """`test.de` is German: the two letters that a file of one side ends in, if it does."""
+    ending = Path(path.removesuffix(".gz").removesuffix(".xz")).suffix.removeprefix(".")
+    return ending if len(ending) == 2 and ending.isalpha() and ending.islower() else None
+
+
+def choose_metrics(
+    names: str | None, language: str | None, tokenised: bool, paraphrases: Path | None, function_words: str | None
 ) -> list[Metric]:
-    from weitblick.errors import UserError
-    from weitblick.metrics.metrics import METRICS, build_metric
+    from weitblick.metrics.metrics import METRICS, build_metric, default_metrics
 
-    wanted = list(METRICS) if names is None else list(dict.fromkeys(n.strip() for n in names.split(",") if n.strip()))
+    wanted = list(default_metrics(language))
+    if names is not None:
+        wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    elif language is None:
+        log.info("the language is not known: without METEOR and Moses-tokenised BLEU (--language brings them)")
     if not wanted:
         raise UserError("no metric named", where="--metrics", remedy=f"one or more of {', '.join(METRICS)}")
     return [
@@ -105,51 +134,69 @@ def _build_metrics(
     ]
 
 
-def _count(metric: Metric, language: str, tokenised: bool, lines: list[str], texts: Translations) -> Counts:
+def count_statistics(
+    metric: Metric, language: str | None, tokenised: bool, lines: list[str], texts: Translations
+) -> Counts:
     """A file's statistics. Tokenised files are for tokenised BLEU alone; every other metric reads running text."""
     from weitblick.metrics.metrics import MosesText, metric_statistics
 
     references = texts.references
     if tokenised and metric.name != "bleu":
-        moses = MosesText(language)
-        lines, references = moses.detokenize(lines), moses.detokenize(references)
+        moses = MosesText(language or "en")
+        lines, references = moses.detokenize(lines), [moses.detokenize(reference) for reference in references]
     return metric_statistics(metric, lines, references, texts.lengths)
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
+def warnings_as_lines() -> Iterator[None]:
     """Warnings about the user's files as single lines on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        sys.stderr.write(f"weitblick: warning: {warning.message}\n")
+        warn(str(warning.message))
 
 
-def _print_scores(metrics: list[Metric], scores: dict[str, tuple[float, str]]) -> None:
-    for metric in metrics:
-        value, signature = scores[metric.name]
-        typer.echo(f"{metric.label:<10}{value:6.2f}  {signature}")
+def _report(
+    metrics: Sequence[Metric],
+    path: str,
+    language: str | None,
+    tokenised: bool,
+    texts: Translations,
+    *,
+    per_sentence: bool,
+    per_document: bool,
+) -> dict[str, Any]:
+    lines = texts.hypotheses[Path(path)]
+    counts = {metric.name: count_statistics(metric, language, tokenised, lines, texts) for metric in metrics}
+    scores = [metric.corpus_score(counts[metric.name]) for metric in metrics]
+    report: dict[str, Any] = {"hypothesis": path}
+    report["scores"] = {s.metric: {"score": s.value, "signature": s.signature} for s in scores}
+    if per_sentence:
+        report["per_sentence"] = _sentence_rows(metrics, counts, lines, texts)
+    if per_document:
+        report["per_document"] = _document_rows(metrics, counts, texts)
+    return report
 
 
 def _sentence_rows(
-    metrics: list[Metric], counts: dict[str, Any], lines: list[str], texts: Translations
+    metrics: Sequence[Metric], counts: dict[str, Counts], lines: list[str], texts: Translations
 ) -> list[dict[str, Any]]:
     """A row for each sentence with every metric that can tell sentences apart."""
     able = [metric for metric in metrics if metric.unit == "sentence"]
     scores = {metric.name: metric.segment_scores(counts[metric.name]) for metric in able}
     documents = [number for number, length in enumerate(texts.lengths, 1) for _ in range(length)]
     rows = []
-    for index, (line, gold) in enumerate(zip(lines, texts.references, strict=True)):
+    for index, (line, gold) in enumerate(zip(lines, texts.references[0], strict=True)):
         row: dict[str, Any] = {"sentence": index + 1, "document": documents[index]}
+        row |= {name: round(float(values[index]), 4) for name, values in scores.items()}
         if texts.sources is not None:
             row["source"] = texts.sources[index]
-        row |= {"hypothesis": line, "reference": gold}
-        rows.append(row | {name: round(float(values[index]), 4) for name, values in scores.items()})
+        rows.append(row | {"hypothesis": line, "reference": gold})
     return rows
 
 
-def _document_rows(metrics: list[Metric], counts: dict[str, Any], texts: Translations) -> list[dict[str, Any]]:
+def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: Translations) -> list[dict[str, Any]]:
     from weitblick.metrics.metrics import sum_documents
 
     scores = {
@@ -163,43 +210,13 @@ def _document_rows(metrics: list[Metric], counts: dict[str, Any], texts: Transla
     ]
 
 
-def compare(
-    reference: Annotated[Path, typer.Argument(help="Reference translations.", metavar="REF")],
-    systems: Annotated[
-        list[str],
-        typer.Argument(
-            help="Systems, the baseline first: a file, or NAME=RUN1,RUN2,... with several optimiser runs.",
-            metavar="A [B ...]",
-        ),
-    ],
-    system: Annotated[
-        list[str] | None, typer.Option(help="A further system as NAME=RUN1,RUN2,...; may be repeated.")
-    ] = None,
-    unit: Annotated[str, typer.Option(help="What is exchanged and resampled: sentence or document.")] = "sentence",
-    trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the tests.")] = 1,
-    language: Language = "de",
-    metrics: Metrics = None,
-    tokenised: Tokenised = False,
-    paraphrases: Paraphrases = None,
-    function_words: FunctionWords = None,
-    as_json: Json = False,
-) -> None:
-    from weitblick.metrics.comparison import compare_systems, parse_systems, print_comparison
-    from weitblick.metrics.translations import read_translations
-
-    chosen = _build_metrics(metrics, language, tokenised, paraphrases, function_words)
-    named = parse_systems([*systems, *(system or [])])
-    with _plain_warnings():
-        texts = read_translations(reference, list(dict.fromkeys(path for runs in named.values() for path in runs)))
-
-    def count(metric: Metric, path: Path) -> Counts:
-        return _count(metric, language, tokenised, texts.hypotheses[path], texts)
-
-    report = compare_systems(chosen, named, count, texts.lengths, unit=unit, trials=trials, seed=seed)
-    if as_json:
-        typer.echo(
-            json.dumps({"reference": str(reference), "language": language} | report, ensure_ascii=False, indent=2)
-        )
-    else:
-        print_comparison(chosen, report)
+def _print_report(metrics: Sequence[Metric], report: dict[str, Any], *, named: bool) -> None:
+    if named:
+        print_text(report["hypothesis"])
+    for metric in metrics:
+        found = report["scores"][metric.name]
+        print_text(f"{metric.label:<10}{found['score']:6.2f}  {found['signature']}")
+    for level in ("per_sentence", "per_document"):
+        if report.get(level):
+            print_text("\t".join(report[level][0]))
+            print_text("\n".join("\t".join(str(value) for value in row.values()) for row in report[level]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weitblick.cli.console import log, set_log_level, shows_progress
+from weitblick.cli.loading import check_inputs, load_translator, prepare_torch
+from weitblick.cli.options import (
+    BatchTokens,
+    Beam,
+    Device,
+    FormatName,
+    InputFormat,
+    Model,
+    Quiet,
+    Threads,
+    Verbose,
+)
 from weitblick.errors import UserError
-from weitblick.files import STANDARD, read_lines, text_writer
+from weitblick.files import STANDARD, output_in, protect_inputs, read_lines, text_writer
 
 if TYPE_CHECKING:
     from weitblick.distributed import World
@@ -32,18 +45,24 @@ def register(app: typer.Typer) -> None:
 
 
 def translate(
-    inputs: Annotated[
+    files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL] [FILE...|-]",
-            help="A model folder (the model that comes with weitblick if not named) and documents in any format of "
-            "`weitblick data convert`; - is standard input.",
+            metavar="FILE",
+            help="Documents, in any format of `weitblick data convert`; - or none is standard input.",
         ),
     ] = None,
+    model: Model = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT", help="File, or folder for several inputs; - is stdout.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="A file, or a folder for several inputs (with a slash at its end it is made); - is stdout.",
+        ),
     ] = STANDARD,
-    beam: Annotated[int, typer.Option(help="Hypotheses per sentence; 1 is greedy search.")] = 4,
+    beam: Beam = 4,
     length_penalty: Annotated[float, typer.Option(help="Scores are log-probabilities over length ** this.")] = 1.0,
     no_context: Annotated[bool, typer.Option("--no-context", help="Translate every sentence on its own.")] = False,
     passes: Annotated[int, typer.Option(help="Passes over a document where translations are context.")] = 2,
@@ -51,15 +70,18 @@ def translate(
         bool,
         typer.Option(
             "--scores",
-            help="A confidence and a log-probability for each sentence: two more columns, in jsonl metadata.",
+            help="A confidence and a log-probability for each sentence: two more columns, or metadata in jsonl.",
         ),
     ] = False,
     n_best: Annotated[
-        int, typer.Option(help="So many translations of each sentence: a list NUMBER ||| TEXT ||| SCORES, or jsonl.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="The N best translations of each sentence: NUMBER ||| TEXT ||| SCORES, or jsonl."
+        ),
     ] = 1,
-    from_format: Annotated[str | None, typer.Option("--from", metavar="FORMAT", help="Input format (guessed).")] = None,
+    from_format: InputFormat = None,
     to_format: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="Output format (the input's).")
+        FormatName | None, typer.Option("--to", help="Format of the output; the input's if absent.")
     ] = None,
     stream: Annotated[
         bool, typer.Option("--stream", help="Translate each line of standard input as it comes (online models).")
@@ -67,59 +89,48 @@ def translate(
     int8: Annotated[
         bool, typer.Option("--int8", help="8-bit linear layers on the CPU: faster; results may vary with the batch.")
     ] = False,
-    batch_tokens: Annotated[int, typer.Option(help="Source tokens times beam translated at a time.")] = 4096,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; all cores if not given.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    batch_tokens: BatchTokens = 4096,
+    threads: Threads = None,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Translate whole documents: every sentence with the rest of its document in view, one line for each line.
 
     Example: weitblick translate talk.en -o talk.de
 
-    Example: cat talk.en | weitblick translate runs/tiny/best - --beam 1
+    Example: cat talk.en | weitblick translate - -m runs/tiny/best --beam 1
 
-    Example: weitblick translate runs/tiny/best letter.txt --from prose -o brief.txt
+    Example: weitblick translate letter.txt --from prose -o brief.txt
     """
-    model, files = _model_and_files(inputs or [])
+    set_log_level(quiet, verbose)
+    inputs = _inputs(files or [])
     if n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
+    protect_inputs(inputs, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
-    from weitblick.allocator import tune_allocator
     from weitblick.translation.options import TranslationOptions
 
     options = TranslationOptions(beam, length_penalty, n_best, not no_context, passes, batch_tokens)
-    tune_allocator()
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
+    prepare_torch(threads)
     from weitblick.distributed import join_world
-    from weitblick.translation.translator import Translator
 
     world = join_world(device)
-    translator = Translator.load(model, str(world.device), int8, warn=_warn)
+    translator = load_translator(model, str(world.device), threads, int8=int8)
     if stream:
-        _stream(translator, files, output, options, scores)
+        _stream(translator, inputs, output, options, scores)
     else:
         with _out_of_memory_explained():
-            _translate_files(translator, files, output, (from_format, to_format), options, scores, world)
+            _translate_files(translator, inputs, output, (from_format, to_format), options, scores, world)
     world.close()
 
 
-def _model_and_files(names: list[str]) -> tuple[str | None, list[str]]:
-    """The first name is a model if it is a folder. Without files, standard input is read, unless that is a keyboard."""
-    model = names[0] if names and Path(names[0]).is_dir() else None
-    files = names[1:] if model else names
-    for name in files:
-        if name != STANDARD and not Path(name).exists():
-            what = "no such file or model folder" if name == names[0] else "no such file"
-            raise UserError(what, where=name, remedy="check the path")
+def _inputs(files: list[str]) -> list[str]:
+    """Without files standard input is read, unless that is a keyboard."""
+    check_inputs(files)
     if not files and sys.stdin.isatty():
         raise UserError("no document is named", remedy="name a file, or - for standard input")
-    return model, files or [STANDARD]
-
-
-def _warn(message: str) -> None:
-    typer.echo(f"weitblick: {message}", err=True)
+    return files or [STANDARD]
 
 
 @contextmanager
@@ -150,12 +161,10 @@ def _translate_files(
         team.follow()
         return
     corpora = _corpora(files, formats[0], translator)
-    into_folder = output != STANDARD and (len(corpora) > 1 or Path(output).is_dir())
-    if into_folder and Path(output).is_file():
-        raise UserError("is a file, but several inputs need a folder", where=output, remedy="name a folder")
+    paths = _outputs(output, corpora, files)
     with _progress(output) as watch:
-        for corpus in corpora:
-            path = str(Path(output) / Path(corpus.paths[0]).name) if into_folder else output
+        for corpus, path in zip(corpora, paths, strict=True):
+            log.debug("%s: read as %s", corpus.paths[0], corpus.format.name)
             shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
             shape.write(watch(team.translations(corpus)), path)
     team.dismiss()
@@ -170,6 +179,17 @@ def _corpora(files: list[str], format: str | None, translator: Translator) -> li
     name = format_named(format).name if format else guess_format(files) if len(files) > 1 else None
     together = [files] if name in COMPANIONS else [[file] for file in files]
     return [Corpus(paths, format, languages=languages) for paths in together]
+
+
+def _outputs(output: str, corpora: Sequence[Corpus], files: Sequence[str]) -> list[str]:
+    """Where each corpus goes: nothing is written over an input, nor twice to one place."""
+    names = [Path(corpus.paths[0]).name for corpus in corpora]
+    paths = [output_in(output, name, folder=len(corpora) > 1) for name in names]
+    protect_inputs(files, paths)
+    twice = next((path for path in paths if paths.count(path) > 1 and path != STANDARD), None)
+    if twice is not None:
+        raise UserError("two inputs of one name would go here", where=twice, remedy="translate them one by one")
+    return paths
 
 
 class _Shape:
@@ -258,7 +278,7 @@ Watch = Callable[[Iterable["TranslatedDocument"]], Iterator["TranslatedDocument"
 @contextmanager
 def _progress(output: str) -> Iterator[Watch]:
     """Sentences and words per second on a terminal, unless translations go there, too; nothing anywhere else."""
-    if not sys.stderr.isatty() or (output == STANDARD and sys.stdout.isatty()):
+    if not shows_progress() or (output == STANDARD and sys.stdout.isatty()):
         yield iter
         return
     from rich.console import Console

@@ -154,8 +154,8 @@ def _next_commands(folder: Path, console: Console) -> None:
     model, corpus = folder / "h-attention" / "best", folder / "corpus"
     console.print("\nThree commands to try next:")
     for command in (
-        f"weitblick contrast {model} {corpus}/contrast.jsonl --controls",
-        f"weitblick explain {model} {folder}/sample.en -o sample.html",
-        f"weitblick translate {model} {corpus}/test.en -o test.de",
+        f"weitblick contrast -m {model} {corpus}/contrast.jsonl --controls",
+        f"weitblick explain -m {model} {folder}/sample.en -o sample.html",
+        f"weitblick translate -m {model} {corpus}/test.en -o test.de",
     ):
         console.print(f"   .venv/bin/{command}", highlight=False, soft_wrap=True)

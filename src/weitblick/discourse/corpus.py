@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from weitblick.documents.document import Document
-from weitblick.errors import UserError
-from weitblick.files import text_writer
+from weitblick.files import make_folder, text_writer
 
 FORMAT_VERSION = 1
 SPLITS = ("train", "dev", "test")
@@ -93,19 +92,12 @@ def _counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
-def check_folder(folder: str | Path) -> Path:
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise UserError("is a file, not a directory", where=folder, remedy="name a new or an existing directory")
-    return folder
-
-
 def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
     """Write DIR/{train,dev,test}.{en,de}, DIR/contrast.jsonl and DIR/discourse.json; returns what the last one says.
 
     All files are complete before the first takes its place, and other files of the folder are left alone.
     """
-    folder = check_folder(folder)
+    folder = make_folder(folder)
     description = describe(corpus)
     with ExitStack() as stack:
 

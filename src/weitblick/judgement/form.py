@@ -46,7 +46,7 @@ def sample_form(
     """Write the form to `output` and its key beside it. Documents in which the systems do not differ are left out."""
     first, second = systems
     # the source is what everything must have as many sentences as
-    texts = read_translations(source, [first, second, *([] if reference is None else [reference])])
+    texts = read_translations([source], [first, second, *([] if reference is None else [reference])])
     gold = None if reference is None else texts.hypotheses[reference]
     ends = [sum(texts.lengths[: i + 1]) for i in range(len(texts.lengths))]
     spans = [slice(end - length, end) for end, length in zip(ends, texts.lengths, strict=True)]
@@ -63,7 +63,7 @@ def sample_form(
         sides = outputs[::-1] if swapped else outputs
         item: dict[str, Any] = {
             "id": f"d{number}",
-            "source": texts.references[span],
+            "source": texts.references[0][span],
             "left": sides[0][span],
             "right": sides[1][span],
         }

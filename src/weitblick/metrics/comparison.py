@@ -1,4 +1,4 @@
-"""Several systems against the first one, for every metric: the report behind `weitblick compare` and its table."""
+"""Several systems against the first one, for every metric: the report behind `weitblick compare`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from weitblick.errors import UserError
-from weitblick.metrics.metrics import Counts, Metric, sum_documents
+from weitblick.metrics.metric import Counts, Metric, Unit
+from weitblick.metrics.metrics import sum_documents
 from weitblick.metrics.significance import Comparison, Estimate, Interval, compare, estimate
 
-UNITS = ("sentence", "document")
 BETTER, CLEARLY_BETTER, WORSE = "†", "‡", "▽"
 LEVEL, STRICT_LEVEL = 0.05, 0.01
 
@@ -39,13 +39,11 @@ def compare_systems(
     count: Callable[[Metric, Path], Counts],
     lengths: Sequence[int],
     *,
-    unit: str = "sentence",
+    unit: Unit = "sentence",
     trials: int,
     seed: int,
 ) -> dict[str, Any]:
     """`count` gives a run's statistics in the metric's own unit. The report is plain data, ready for JSON."""
-    if unit not in UNITS:
-        raise UserError(f"unknown unit {unit!r}", where="--unit", remedy=f"one of {', '.join(UNITS)}")
     names = list(systems)
     report: dict[str, Any] = {
         "baseline": names[0],
@@ -103,58 +101,3 @@ def mark(difference: float, p: float) -> str:
     if difference < 0:
         return WORSE
     return CLEARLY_BETTER if p < STRICT_LEVEL else BETTER
-
-
-def print_comparison(metrics: Sequence[Metric], report: dict[str, Any]) -> None:
-    """One table for each metric; the best score is bold."""
-    from rich.console import Console
-
-    console = Console()
-    # a file or a pipe has no width to fit into
-    console = console if console.is_terminal else Console(width=160)
-    for metric in metrics:
-        result = report["metrics"][metric.name]
-        console.print(_table(metric, result))
-        console.print(f"{result['signature']}  (tested by {result['unit']})\n", highlight=False, style="dim")
-    console.print(
-        f"Against {report['baseline']}, two-sided, {report['trials']} trials, by approximate randomisation: "
-        f"{BETTER} better at p < {LEVEL}, {CLEARLY_BETTER} at p < {STRICT_LEVEL}, {WORSE} worse at p < {LEVEL}.",
-        highlight=False,
-    )
-
-
-def _table(metric: Metric, result: dict[str, Any]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    best = max(row["score"] for row in result["systems"].values())
-    table = Table(box=None, pad_edge=False)
-    table.add_column("system")
-    for heading in (
-        metric.label,
-        "95% interval",
-        "runs ±",
-        "difference",
-        "95% interval",
-        "p (random.)",
-        "p (bootstrap)",
-    ):
-        table.add_column(heading, justify="right")
-    for name, row in result["systems"].items():
-        score = Text(f"{row['score']:.2f}{row.get('mark', '')}", style="bold" if row["score"] == best else "")
-        cells = ["", "", "", ""]
-        if "difference" in row:
-            cells = [
-                f"{row['difference']:+.2f}",
-                _range(row["difference_interval"], "+"),
-                f"{row['p_randomisation']:.4f}",
-                f"{row['p_bootstrap']:.4f}",
-            ]
-        spread = "" if row["deviation"] is None else f"{row['deviation']:.2f}"
-        table.add_row(Text(name), score, _range(row["interval"]), spread, *cells)
-    return table
-
-
-def _range(interval: list[float], sign: str = "") -> str:
-    low, high = interval
-    return f"{low:{sign}.2f} to {high:{sign}.2f}"

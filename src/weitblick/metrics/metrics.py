@@ -1,62 +1,18 @@
-"""Automatic metrics as sums of sufficient statistics: each number travels with the signature of how it was obtained.
-
-Every metric turns a sentence (or document) pair into a row of counts; the score of a corpus is a function of the sum
-of its rows. That is all that significance tests need, so 10,000 pseudo-systems are one matrix product away.
-"""
+"""The metrics by name: BLEU in three ways and chrF, counted by sacreBLEU; METEOR has a package of its own."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weitblick.errors import UserError
+from weitblick.metrics.meteor import METEOR_LANGUAGES, Meteor
+from weitblick.metrics.metric import Counts, Metric, Unit
 
-Unit = Literal["sentence", "document"]
-Counts = NDArray[np.float64]
-
-LANGUAGES = ("de", "en")
 MAX_ORDER = 4
-
-
-@dataclass(frozen=True)
-class Score:
-    """A metric's value for one corpus, in percent."""
-
-    metric: str
-    value: float
-    signature: str
-
-
-class Metric(ABC):
-    """`statistics` counts, `score` is a pure function of sums of counts. `unit` is the smallest thing it can count."""
-
-    name: str
-    label: str
-    unit: Unit = "sentence"
-
-    @property
-    @abstractmethod
-    def signature(self) -> str: ...
-
-    @abstractmethod
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
-        """Counts of each pair: [N, K]."""
-
-    @abstractmethod
-    def score(self, counts: Counts) -> NDArray[np.float64]:
-        """Percent for each row of summed counts: [..., K] -> [...]."""
-
-    def segment_scores(self, counts: Counts) -> NDArray[np.float64]:
-        """The scores of single sentences, where they are computed differently from those of a corpus."""
-        return self.score(counts)
-
-    def corpus_score(self, counts: Counts) -> Score:
-        return Score(self.name, float(self.score(counts.sum(axis=0))), self.signature)
 
 
 class Bleu(Metric):
@@ -71,6 +27,7 @@ class Bleu(Metric):
         self.name, self.label, self.unit, self._moses = name, label, unit, tokenizer
         # force: the text is tokenised on purpose where we have tokenised it ourselves
         self._bleu = BLEU(tokenize="none" if tokenizer else "13a", force=tokenizer is not None)
+        self.references = 1
 
     @property
     def signature(self) -> str:
@@ -78,11 +35,16 @@ class Bleu(Metric):
 
         tokens = self._moses.signature if self._moses else "13a"
         joined = "|unit:document" if self.unit == "document" else ""
-        return f"BLEU|nrefs:1|case:mixed|eff:no|tok:{tokens}|smooth:exp{joined}|sacrebleu:{sacrebleu.__version__}"
+        return (
+            f"BLEU|nrefs:{self.references}|case:mixed|eff:no|tok:{tokens}|smooth:exp{joined}"
+            f"|sacrebleu:{sacrebleu.__version__}"
+        )
 
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
+    def statistics(self, hypotheses: Sequence[str], *references: Sequence[str]) -> Counts:
+        self.references = len(references)
         if self._moses:
-            hypotheses, references = self._moses.tokenize(hypotheses), self._moses.tokenize(references)
+            hypotheses = self._moses.tokenize(hypotheses)
+            references = tuple(self._moses.tokenize(reference) for reference in references)
         return _sacrebleu_counts(self._bleu, hypotheses, references)
 
     def score(self, counts: Counts) -> NDArray[np.float64]:
@@ -117,14 +79,16 @@ class Chrf(Metric):
         from sacrebleu.metrics import CHRF
 
         self._chrf = CHRF()
+        self.references = 1
 
     @property
     def signature(self) -> str:
         import sacrebleu
 
-        return f"chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|sacrebleu:{sacrebleu.__version__}"
+        return f"chrF2|nrefs:{self.references}|case:mixed|eff:yes|nc:6|nw:0|space:no|sacrebleu:{sacrebleu.__version__}"
 
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
+    def statistics(self, hypotheses: Sequence[str], *references: Sequence[str]) -> Counts:
+        self.references = len(references)
         return _sacrebleu_counts(self._chrf, hypotheses, references)
 
     def score(self, counts: Counts) -> NDArray[np.float64]:
@@ -166,47 +130,63 @@ class MosesText:
         return [self._detokenizer.detokenize(line.split()) for line in lines]
 
 
-def _sacrebleu_counts(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
-    """The segment statistics that sacreBLEU's own significance tests use."""
-    rows = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+def _sacrebleu_counts(metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Counts:
+    """The segment statistics that sacreBLEU's own significance tests use; it has no public name for them, and is
+    therefore pinned to its major version."""
+    rows = metric._extract_corpus_statistics(list(hypotheses), [list(reference) for reference in references])
     return np.asarray(rows, dtype=np.float64)
 
 
 METRICS = ("bleu", "sacrebleu", "dbleu", "chrf", "meteor")
+WITHOUT_LANGUAGE = ("sacrebleu", "dbleu", "chrf")
+"""Metrics that need not know the language: Moses tokenisation does, and METEOR's stems and function words do."""
 
 
-def check_language(language: str) -> str:
-    if language not in LANGUAGES:
-        raise UserError(f"unknown language {language!r}", where="--language", remedy=f"one of {', '.join(LANGUAGES)}")
-    return language
+def default_metrics(language: str | None) -> tuple[str, ...]:
+    """All that can be computed for a language, or without knowing it."""
+    if language is None:
+        return WITHOUT_LANGUAGE
+    return tuple(name for name in METRICS if name != "meteor" or language in METEOR_LANGUAGES)
 
 
-def build_metric(name: str, language: str = "de", *, tokenised: bool = False, **meteor: Any) -> Metric:
+def check_metric(name: str, language: str | None) -> None:
+    """Refuses a metric that cannot be computed, before anything long begins."""
+    if name not in METRICS:
+        raise UserError(f"unknown metric {name!r}", where="--metrics", remedy=f"one or more of {', '.join(METRICS)}")
+    if language is None and name not in WITHOUT_LANGUAGE:
+        raise UserError(f"{name} needs to know the language", remedy=f"give --language, or use {WITHOUT_LANGUAGE[0]}")
+    if name == "meteor" and language not in METEOR_LANGUAGES:
+        raise UserError(
+            f"METEOR is not there for the language {language!r}, only for {' and '.join(METEOR_LANGUAGES)}",
+            remedy=f"choose from {', '.join(default_metrics(language))}",
+        )
+
+
+def build_metric(name: str, language: str | None = None, *, tokenised: bool = False, **meteor: Any) -> Metric:
     """A metric by its name; `meteor` holds METEOR's own options (paraphrases, function words)."""
-    check_language(language)
+    if not (tokenised and name == "bleu"):
+        check_metric(name, language)
     match name:
         case "bleu":
-            return Bleu("bleu", "BLEU", MosesText(language, already=tokenised))
+            return Bleu("bleu", "BLEU", MosesText(language or "en", already=tokenised))
         case "sacrebleu":
             return Bleu("sacrebleu", "sacreBLEU")
         case "dbleu":
             return Bleu("dbleu", "d-BLEU", unit="document")
         case "chrf":
             return Chrf()
-        case "meteor":
-            from weitblick.metrics.meteor import Meteor
-
-            return Meteor(language, **meteor)
-    raise UserError(f"unknown metric {name!r}", where="--metrics", remedy=f"one or more of {', '.join(METRICS)}")
+        case _:
+            return Meteor(str(language), **meteor)
 
 
 def metric_statistics(
-    metric: Metric, hypotheses: Sequence[str], references: Sequence[str], lengths: Sequence[int]
+    metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]], lengths: Sequence[int]
 ) -> Counts:
     """Rows of counts in the metric's own unit: of sentences, or of documents whose sentences are joined by a space."""
     if metric.unit == "document":
-        hypotheses, references = join_documents(hypotheses, lengths), join_documents(references, lengths)
-    return metric.statistics(hypotheses, references)
+        hypotheses = join_documents(hypotheses, lengths)
+        references = [join_documents(reference, lengths) for reference in references]
+    return metric.statistics(hypotheses, *references)
 
 
 def join_documents(sentences: Sequence[str], lengths: Sequence[int]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weitblick.errors import UserError
-from weitblick.metrics.metrics import Counts, Metric
+from weitblick.metrics.metric import Counts, Metric
 
 TRIALS = 10_000
 # rows of a random matrix that are in memory at once

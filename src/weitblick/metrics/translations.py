@@ -22,12 +22,12 @@ class JudgedText:
 
 @dataclass(frozen=True)
 class Translations:
-    """References and, for each file of translations, the translation of every reference sentence.
+    """One or more references and, for each file of translations, the translation of every reference sentence.
 
     `lengths` tells how many sentences each document has; `hypotheses` keeps the order in which files were given.
     """
 
-    references: list[str]
+    references: list[list[str]]
     lengths: list[int]
     hypotheses: dict[Path, list[str]]
     sources: list[str] | None = None
@@ -50,10 +50,12 @@ def read_text(path: str | Path) -> JudgedText:
 
 
 def read_translations(
-    reference: str | Path, hypotheses: Sequence[str | Path], source: str | Path | None = None
+    references: Sequence[str | Path], hypotheses: Sequence[str | Path], source: str | Path | None = None
 ) -> Translations:
-    """Read and align. The documents are the reference's; where it has only one, those of the first file with more."""
-    gold = read_text(reference)
+    """Read and align. The documents are the first reference's; where it has only one, those of the first file with
+    more."""
+    gold = read_text(references[0])
+    more = [_align(gold, path) for path in references[1:]]
     others = [read_text(path) for path in ([] if source is None else [source])]
     aligned = {Path(path): _align(gold, path) for path in hypotheses}
     sources = None
@@ -61,10 +63,11 @@ def read_translations(
         _check_same_length(gold, other)
         sources = other.sentences
     lengths = gold.lengths
-    for text in (*others, *(text for text in aligned.values())):
+    for text in (*more, *others, *aligned.values()):
         if len(lengths) == 1 and len(text.lengths) > 1:
             lengths = text.lengths
-    return Translations(gold.sentences, lengths, {path: text.sentences for path, text in aligned.items()}, sources)
+    translated = {path: text.sentences for path, text in aligned.items()}
+    return Translations([text.sentences for text in (gold, *more)], lengths, translated, sources)
 
 
 def _align(gold: JudgedText, path: str | Path) -> JudgedText:

@@ -308,11 +308,11 @@ class _DocumentFiles:
                 raise UserError(
                     "no such folder, and the documents of this suite are files of their own",
                     where=self.folder,
-                    remedy="name it with --documents",
+                    remedy="name it with --document-folder",
                 )
             self._paths = {path.name: path for path in sorted(self.folder.rglob(f"*{ending}"))}
         base = Path(name).name
         for candidate in (base, base + ending):
             if candidate in self._paths:
                 return self._paths[candidate]
-        raise fields.wrong("document id", f"is {name!r}, and {self.folder} has no such file", "name --documents")
+        raise fields.wrong("document id", f"is {name!r}, and {self.folder} has no such file", "name --document-folder")

@@ -11,6 +11,7 @@ from typing import Any
 from weitblick.config.recipe import ContextSection, ContextStageSection, DataSection, Recipe
 from weitblick.errors import UserError
 from weitblick.files import sha256
+from weitblick.metrics.metrics import check_metric
 from weitblick.study import work
 from weitblick.study.cost import CorpusSize
 from weitblick.study.steps import Step, fingerprint_of
@@ -69,6 +70,8 @@ class _CorpusPlan:
         self.rows = [baseline, *(row for row in rows if row is not baseline)]
         text = baseline.recipe.text
         self.target_language = text.target_language
+        for metric in study.metrics:
+            check_metric(metric, self.target_language)
         self.generated = plan.folder / "corpora" / name
         self.data = data_of(corpus, self.generated, (text.source_language, text.target_language))
         self.suites = suites_of(corpus, self.generated)

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from weitblick.files import read_json, write_json
+from weitblick.files import make_folder, read_json, write_json
 
 FORMAT_VERSION = 1
 
@@ -72,6 +72,7 @@ class Ledger:
         started = time.perf_counter()
         result = step.work()
         seconds = time.perf_counter() - started
+        make_folder(self._path(step).parent)
         write_json(
             self._path(step),
             {

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from weitblick.config.load import load_recipe, merge, parse_override, read_with_bases, validate
 from weitblick.config.recipe import DataSection, Recipe, Section
 from weitblick.errors import UserError
-from weitblick.metrics.metrics import METRICS
+from weitblick.metrics.metrics import METRICS, default_metrics
 
 SPLITS = ("train", "dev", "test")
 
@@ -101,6 +101,9 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Study, 
     study = validate(Study, values, str(path))
     rows = [_row(study, row, path) for row in study.rows]
     _check_rows(study, rows, path)
+    if "metrics" not in study.model_fields_set:
+        known = default_metrics(rows[0].recipe.text.target_language)
+        study.metrics = [metric for metric in study.metrics if metric in known]
     return study, rows
 
 

@@ -11,9 +11,10 @@ import torch
 
 from weitblick.config.recipe import DataSection, Recipe
 from weitblick.documents.corpora import read_documents
-from weitblick.files import read_json, read_lines, text_writer
+from weitblick.files import make_folder, read_json, read_lines, text_writer
 from weitblick.metrics.comparison import compare_systems
-from weitblick.metrics.metrics import Counts, Metric, build_metric, metric_statistics
+from weitblick.metrics.metric import Counts, Metric
+from weitblick.metrics.metrics import build_metric, metric_statistics
 from weitblick.metrics.scoring import CONTEXT_MODES
 from weitblick.model.folder import CONFIG
 from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
@@ -45,6 +46,7 @@ def translate_test(model: Path, data: DataSection, beam: int, device: str, outpu
     sources = read_documents(data.test[:1] if len(data.test) == 2 else data.test, data.format)
     bare = (replace(d, sentences=tuple(replace(s, target=None, status=None) for s in d.sentences)) for d in sources)
     documents = sentences = 0
+    make_folder(output.parent)
     with text_writer(output) as stream:
         for document in translator.translate_documents(bare, beam=beam):
             stream.write("\n" if documents else "")
@@ -63,7 +65,7 @@ def score_systems(
     references = [target or "" for document in documents for target in document.targets]
 
     def count(metric: Metric, path: Path) -> Counts:
-        return metric_statistics(metric, _read_translations(path, lengths), references, lengths)
+        return metric_statistics(metric, _read_translations(path, lengths), [references], lengths)
 
     chosen = [build_metric(name, language) for name in metrics]
     named = {name: list(paths) for name, paths in systems.items()}

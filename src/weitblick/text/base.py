@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from weitblick.errors import UserError
-from weitblick.files import atomic_path, check_format_version, read_json, sha256, write_json
+from weitblick.files import atomic_path, check_format_version, make_folder, read_json, sha256, write_json
 from weitblick.text.cleaning import clean
 from weitblick.text.long_sentences import split_until
 from weitblick.text.vocabulary import Vocabulary
@@ -114,7 +114,7 @@ class TextPipeline(ABC):
 
     def save(self, folder: str | Path) -> None:
         """Write the pipeline into `folder` (made if missing) among whatever else is there."""
-        folder = Path(folder)
+        folder = make_folder(folder)
         names = {"source": "source.vocabulary.json", "target": "target.vocabulary.json"}
         if self.joint_vocabulary:
             names = dict.fromkeys(names, "vocabulary.json")

@@ -19,7 +19,7 @@ from weitblick.config.recipe import ContextSection, Recipe, StageSection
 from weitblick.distributed import World, join_world
 from weitblick.documents.corpora import read_documents
 from weitblick.errors import UserError
-from weitblick.files import read_json, sha256, write_json
+from weitblick.files import make_folder, read_json, sha256, write_json
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_model, save_model
@@ -219,6 +219,7 @@ def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> No
                 remedy="undo the change, or choose another output",
             )
         return
+    make_folder(folder)
     write_json(path, {
         "format_version": MANIFEST_VERSION,
         "command": sys.argv,

@@ -264,8 +264,9 @@ class StageRun:
 
 
 def write_weights(path: Path, model: torch.nn.Module) -> None:
-    from weitblick.files import atomic_path
+    from weitblick.files import atomic_path, make_folder
 
+    make_folder(path.parent)
     with atomic_path(path) as temporary:
         save_file(weights_of(model), temporary)
 

@@ -1,5 +1,5 @@
 """METEOR, after Meteor 1.5 (Denkowski and Lavie 2014): normalise, match, align, score."""
 
-from weitblick.metrics.meteor.scoring import Meteor
+from weitblick.metrics.meteor.scoring import METEOR_LANGUAGES, Meteor
 
-__all__ = ["Meteor"]
+__all__ = ["METEOR_LANGUAGES", "Meteor"]

@@ -16,7 +16,7 @@ from weitblick.files import read_lines
 from weitblick.metrics.meteor.alignment import align
 from weitblick.metrics.meteor.matching import EXACT, PARAPHRASE, STEM, Matcher, Paraphrases
 from weitblick.metrics.meteor.normalise import normalise
-from weitblick.metrics.metrics import Counts, Metric
+from weitblick.metrics.metric import Counts, Metric
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ PARAMETERS = {
     "en": Parameters(0.85, 0.2, 0.6, 0.75, {EXACT: 1.0, STEM: 0.6, PARAPHRASE: 0.6}),
 }
 
+METEOR_LANGUAGES = tuple(PARAMETERS)
+
 # counts of a sentence pair: lengths and function words of both sides, four match counts for each kind of match
 # (content and function words, hypothesis and reference), then chunks and matched words of both sides
 LENGTHS = 4
@@ -57,6 +59,7 @@ class Meteor(Metric):
         self._weights = [self.parameters.weights[module] for module in self._matcher.modules]
         self._function_words, self._words_name = _function_words(function_words, language)
         self._tokens: dict[str, list[str]] = {}
+        self.references = 1
 
     @property
     def signature(self) -> str:
@@ -64,12 +67,19 @@ class Meteor(Metric):
 
         version = getattr(snowballstemmer, "__version__", None) or _version("snowballstemmer")
         return (
-            f"METEOR-1.5|lang:{self.language}|norm:yes|case:lower|modules:{'+'.join(self._matcher.modules)}"
+            f"METEOR-1.5|nrefs:{self.references}|lang:{self.language}|norm:yes|case:lower|modules:{'+'.join(self._matcher.modules)}"
             f"|function-words:{self._words_name}|snowball:{version}|weitblick"
         )
 
-    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
-        pairs = zip(hypotheses, references, strict=True)
+    def statistics(self, hypotheses: Sequence[str], *references: Sequence[str]) -> Counts:
+        """With several references, the counts beside the one that a sentence matches best, as Meteor 1.5 takes them."""
+        self.references = len(references)
+        tables = np.stack([self._table(hypotheses, reference) for reference in references])  # [R, N, K]
+        best = self.score(tables).argmax(0)  # [N]
+        return tables[best, np.arange(tables.shape[1])]
+
+    def _table(self, hypotheses: Sequence[str], reference: Sequence[str]) -> Counts:
+        pairs = zip(hypotheses, reference, strict=True)
         return np.asarray([self._counts(self._words(h), self._words(r)) for h, r in pairs], dtype=np.float64)
 
     def _words(self, line: str) -> list[str]:

@@ -1,0 +1,53 @@
+"""A model for a command: the one named with -m, on its device, with its threads."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weitblick.cli.console import log, warn
+from weitblick.errors import UserError
+from weitblick.files import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weitblick.translation.translator import Translator
+
+SHIPPED = "shipped"
+"""How reports call the model that comes with the package."""
+
+
+def load_translator(model: str | None, device: str, threads: int | None, *, int8: bool = False) -> Translator:
+    prepare_torch(threads)
+    from weitblick.translation.translator import Translator
+
+    begun = time.monotonic()
+    translator = Translator.load(model, device, int8, warn=warn)
+    log.debug("model %s on %s, loaded in %.1f s", model or SHIPPED, device, time.monotonic() - begun)
+    return translator
+
+
+def prepare_torch(threads: int | None) -> None:
+    import torch
+
+    from weitblick.allocator import tune_allocator
+
+    tune_allocator()
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def check_inputs(paths: Sequence[str], *, folders: bool = False) -> None:
+    """Every input is there, before a model is loaded; a model among them has been named the wrong way."""
+    for name in paths:
+        path = Path(name)
+        if name == STANDARD:
+            continue
+        if not path.exists():
+            raise UserError("no such file", where=name, remedy="check the path")
+        if path.is_dir() and (path / "config.json").exists():
+            raise UserError("is a model, not a document", where=name, remedy=f"name it with -m {name}")
+        if path.is_dir() and not folders:
+            raise UserError("is a directory, not a file", where=name, remedy="name a file")
