@@ -19,6 +19,7 @@ from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import CONFIG, load_model
 from weitblick.text.base import TextPipeline
+from weitblick.translation.alignment import Alignment, align
 from weitblick.translation.options import TranslationOptions, Wishes
 from weitblick.translation.streaming import Stream
 from weitblick.translation.units import TranslatedDocument, Warn, join_documents, split_documents
@@ -85,6 +86,10 @@ class Translator:
     def stream(self, **wishes: Unpack[Wishes]) -> Stream:
         """A document that comes sentence by sentence, for online models: `stream.translate(sentence)`."""
         return Stream(self.model, self.pipeline, TranslationOptions(**wishes), self.warn)
+
+    def align(self, pairs: Sequence[tuple[str, str]]) -> list[Alignment]:
+        """For each (source, translation): which words of the translation come from which of the source."""
+        return align(self.model.sentence, self.pipeline, pairs)
 
     def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         """Some documents, all at once."""

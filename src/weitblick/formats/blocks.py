@@ -1,0 +1,149 @@
+"""What a file is made of, to a translator: blocks of text, and in their text codes that are no text.
+
+A block is a cue, a paragraph, a cell, a message: a stretch of a file whose text can be replaced. Its codes are what
+must survive there: tags, runs, line breaks, placeholders. Every format makes blocks; all the rest is one mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from weitblick.documents.document import TargetStatus
+from weitblick.formats.protection import protected_spans
+
+WORD = "\U000f0000"  # holds the place of a code that reads like a word
+BREAK = "\n"  # holds the place of a code that ends a line, and of the border between two blocks
+
+Kind = Literal["open", "close", "alone", "word", "break"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Something in a block's text that is no text.
+
+    kind    open and close are a pair; alone stands between two characters; word and break take the place of one
+    raw     as it stands in the file; None: as the block writes the text `shown`
+    shown   a word's text in the sentences that people and models read
+    style   open: how text inside is written, where the format wants to know (see `Block.write`)
+    """
+
+    kind: Kind
+    raw: str | None = ""
+    shown: str = ""
+    style: str | None = None
+    at: int = 0
+
+    @property
+    def width(self) -> int:
+        return 1 if self.kind in ("word", "break") else 0
+
+
+def plain(text: str, style: str | None) -> str:
+    return text
+
+
+@dataclass(frozen=True)
+class Block:
+    """start, end: the characters of the file (of its part, in packages) that the block's text takes the place of
+    text, codes: what stands there, white space at the edges included
+    follows: a sentence may run on from the block before; wrapped: line ends in it have no meaning
+    target, status: a translation that the file has already
+    write: a stretch of text as the file writes it, in a style; fit: line breaks in place of spaces, for layouts
+    seconds: how long it is seen
+    """
+
+    start: int
+    end: int
+    text: str
+    codes: tuple[Code, ...] = ()
+    part: str = ""
+    follows: bool = False
+    wrapped: bool = False
+    target: str | None = None
+    status: TargetStatus | None = None
+    id: str | None = None
+    write: Callable[[str, str | None], str] = plain
+    fit: Callable[[str], str] | None = None
+    seconds: float | None = None
+    finish: Callable[[str], str] | None = None  # of the whole block, when all is written
+
+    @property
+    def reads(self) -> str:
+        """The text as people read it."""
+        shown = iter(code.shown for code in self.codes if code.kind == "word")
+        return "".join(next(shown) if letter == WORD else letter for letter in self.text)
+
+
+@dataclass
+class Pieces:
+    """Collects text and codes, in order. With `collapse`, white space is one space, as in HTML and Markdown."""
+
+    collapse: bool = False
+    protect: bool = True
+    _text: list[str] = field(default_factory=list)
+    _codes: list[Code] = field(default_factory=list)
+    _length: int = 0
+    _spaced: bool = False
+
+    def text(self, text: str) -> None:
+        """Text; what in it must not be translated (addresses, placeholders, identifiers) becomes a code."""
+        position = 0
+        for start, end in protected_spans(text) if self.protect else ():
+            self._add(text[position:start])
+            self.code(Code("word", None, text[start:end]))
+            position = end
+        self._add(text[position:])
+
+    def _add(self, text: str) -> None:
+        if self.collapse:
+            text = " ".join(_words(text))
+            if self._spaced and text.startswith(" "):
+                text = text[1:]
+        if text:
+            self._text.append(text)
+            self._length += len(text)
+            self._spaced = text[-1].isspace()
+
+    def code(self, code: Code) -> None:
+        self._codes.append(replace(code, at=self._length))
+        if code.width:
+            self._text.append(WORD if code.kind == "word" else BREAK)
+            self._length += 1
+            self._spaced = code.kind == "break"
+
+    @property
+    def has_text(self) -> bool:
+        return any(any(map(str.isalpha, text)) for text in self._text)
+
+    def content(self) -> tuple[str, tuple[Code, ...]]:
+        """The text, and the codes, of which those that open without closing, or close without opening, stand alone."""
+        return "".join(self._text), tuple(balanced(self._codes))
+
+
+def _words(text: str) -> list[str]:
+    """The text at its white space (not at no-break spaces), empty strings at the ends where it has some there."""
+    words = text.translate(_WHITE).split(" ")
+    kept = [word for word in words if word]
+    if not kept:
+        return ["", ""] if text else []
+    return [""] * (words[0] == "") + kept + [""] * (words[-1] == "")
+
+
+_WHITE = str.maketrans("\n\r\t\f", "    ")
+
+
+def balanced(codes: Iterable[Code]) -> list[Code]:
+    found = list(codes)
+    opened: list[int] = []
+    paired: set[int] = set()
+    for number, code in enumerate(found):
+        if code.kind == "open":
+            opened.append(number)
+        elif code.kind == "close" and opened:
+            paired |= {opened.pop(), number}
+    return [
+        replace(code, kind="alone") if code.kind in ("open", "close") and number not in paired else code
+        for number, code in enumerate(found)
+    ]

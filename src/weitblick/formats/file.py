@@ -1,0 +1,183 @@
+"""A file as a document to translate, and the same file with the translation in place of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from weitblick.documents.corpora.prose import sentence_splitter
+from weitblick.documents.document import Document, Sentence
+from weitblick.files import atomic_path
+from weitblick.formats.blocks import BREAK, Block
+from weitblick.formats.flows import flows_of
+from weitblick.formats.placeholders import insert_words
+from weitblick.formats.protection import lost_numbers
+from weitblick.formats.rendering import TranslatedFlow, Unit, units_of
+from weitblick.translation.alignment import Alignment, align_by_place
+
+Align = Callable[[Sequence[tuple[str, str]]], list[Alignment]]
+"""(source, target) texts to alignments: `Translator.align`."""
+
+
+def align_by_places(pairs: Sequence[tuple[str, str]]) -> list[Alignment]:
+    return [align_by_place(*pair) for pair in pairs]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a format's reader makes of a file.
+
+    parts   its texts by name; a file that is no package has one, named ""
+    blocks  in the order in which they are read
+    save    changed parts to the bytes of the file
+    notes   what a reader of the translation should know
+    review  what there is to say about the blocks' new texts (reading speed, say)
+    """
+
+    parts: Mapping[str, str]
+    blocks: Sequence[Block]
+    save: Callable[[Mapping[str, str]], bytes]
+    notes: Sequence[str] = ()
+    review: Callable[[Sequence[tuple[Block, str]]], list[str]] | None = None
+
+
+@dataclass
+class TranslatableFile:
+    """The text of a file as one `document`; `write` puts a document with targets back in its place.
+
+    Targets may come from anywhere. Tags go where an alignment says (`Translator.align`; without one, by equal words
+    and places); what must not be lost is put back. Whatever is no text stays as it is, byte for byte.
+    """
+
+    path: Path
+    format: str
+    content: Content
+    language: str = "en"
+    document: Document = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._flows = list(flows_of(self.content.blocks, sentence_splitter(self.language)))
+        self._units = [unit for number, flow in enumerate(self._flows) for unit in units_of(number, flow)]
+        sentences = tuple(self._sentence(unit) for unit in self._units)
+        self.document = Document(self.path.stem or "1", sentences, {"format": self.format})
+
+    @property
+    def notes(self) -> list[str]:
+        return list(self.content.notes)
+
+    def _sentence(self, unit: Unit) -> Sentence:
+        block = self._flows[unit.flow].blocks[0]
+        source = unit.words.show(unit.source).replace(BREAK, " ")
+        return Sentence(source, block.target, block.status, block.id, {"block": unit.flow})
+
+    # What a model reads
+
+    def veiled(self) -> Document:
+        """The document with X1, X2, ... for what a model must not touch; see `unveiled`."""
+        sentences = tuple(
+            replace(sentence, source=unit.words.veil(unit.source))
+            for unit, sentence in zip(self._units, self.document.sentences, strict=True)
+        )
+        return replace(self.document, sentences=sentences)
+
+    def unveiled(self, translated: Document, align: Align = align_by_places) -> tuple[Document, list[str]]:
+        """A translation of `veiled()` as one of `document`, and notes about what had to be mended or was lost."""
+        insides = [
+            unit.words.unveil(sentence.target or "")
+            for unit, sentence in zip(self._units, translated.sentences, strict=True)
+        ]
+        broken = [n for n, unit in enumerate(self._units) if unit.words.missing(insides[n])]
+        notes = []
+        for number, alignment in zip(broken, self._alignments(broken, insides, align), strict=True):
+            unit = self._units[number]
+            missing = unit.words.missing(insides[number])
+            insides[number] = insert_words(unit.source, insides[number], missing, alignment)
+            lost = ", ".join(unit.words.shown[word] for word in missing)
+            notes.append(f"sentence {number + 1}: {lost} was lost and put back: check its place")
+        sentences = []
+        for number, (unit, sentence) in enumerate(zip(self._units, self.document.sentences, strict=True)):
+            given = translated.sentences[number]
+            target = sentence.target if sentence.status == "locked" else unit.words.show(insides[number])
+            sentences.append(replace(sentence, target=target, metadata={**sentence.metadata, **given.metadata}))
+            if sentence.status != "locked":
+                numbers = lost_numbers(unit.source, insides[number])
+                notes += [f"sentence {number + 1}: the number {value} is not in the translation" for value in numbers]
+        return replace(self.document, sentences=tuple(sentences)), notes
+
+    def _alignments(
+        self, chosen: Sequence[int], insides: Mapping[int, str] | Sequence[str], align: Align
+    ) -> list[Alignment]:
+        units = [self._units[number] for number in chosen]
+        pairs = [(u.words.veil(u.source), u.words.veil(insides[n])) for n, u in zip(chosen, units, strict=True)]
+        return [
+            unit.words.inside_alignment(unit.source, insides[number], found)
+            for number, unit, found in zip(chosen, units, align(pairs) if pairs else [], strict=True)
+        ]
+
+    # What is written
+
+    def write(self, document: Document, path: str | Path, align: Align = align_by_places) -> list[str]:
+        """Write the file with these targets to `path`, complete or not at all. Returns notes for the reader."""
+        data, notes = self.rendered(document, align)
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(data)
+        return notes
+
+    def rendered(self, document: Document, align: Align = align_by_places) -> tuple[bytes, list[str]]:
+        """The bytes of the file with these targets, and notes."""
+        if len(document.sentences) != len(self._units):
+            raise ValueError(f"{len(document.sentences)} sentences for a file of {len(self._units)}")
+        insides = self._changed(document, align)
+        needy = [number for number in insides if self._needs_alignment(self._units[number])]
+        alignments = dict(zip(needy, self._alignments(needy, insides, align), strict=True))
+        replaced: dict[str, list[tuple[int, int, str]]] = {}
+        texts: list[tuple[Block, str]] = []
+        of_flow: dict[int, list[int]] = {}
+        for number, unit in enumerate(self._units):
+            of_flow.setdefault(unit.flow, []).append(number)
+        for index, flow in enumerate(self._flows):
+            members = of_flow.get(index, [])
+            if not any(number in insides for number in members):
+                texts += [(block, block.reads) for block in flow.blocks]
+                continue
+            rows = [(self._units[n], insides.get(n), alignments.get(n)) for n in members]
+            for block, raw, shown in TranslatedFlow(flow, rows).blocks():
+                replaced.setdefault(block.part, []).append((block.start, block.end, raw))
+                texts.append((block, shown))
+        changed = {part: _spliced(self.content.parts[part], edits) for part, edits in replaced.items()}
+        notes = self.content.review(texts) if self.content.review else []
+        return self.content.save(changed), notes
+
+    def _changed(self, document: Document, align: Align) -> dict[int, str]:
+        """The inside targets of the sentences that are not what they were, nothing missing in them."""
+        insides: dict[int, str] = {}
+        for number, (unit, own, new) in enumerate(
+            zip(self._units, self.document.sentences, document.sentences, strict=True)
+        ):
+            if own.status == "locked" or new.target is None or (new.target == own.source and own.target is None):
+                continue
+            target = new.target.strip() or own.source
+            insides[number] = unit.words.find(" ".join(target.split("\n")))
+        broken = [number for number in insides if self._units[number].words.missing(insides[number])]
+        for number, alignment in zip(broken, self._alignments(broken, insides, align), strict=True):
+            unit = self._units[number]
+            missing = unit.words.missing(insides[number])
+            insides[number] = insert_words(unit.source, insides[number], missing, alignment)
+        return insides
+
+    def _needs_alignment(self, unit: Unit) -> bool:
+        """Whether a code stands inside the sentence, or a break that is not mere wrapping."""
+        flow = self._flows[unit.flow]
+        inside = range(unit.stretch.start, unit.stretch.end + 1)
+        if any(code.at in inside and code.kind in ("open", "close", "alone", "break") for code in flow.codes):
+            return True
+        return BREAK in unit.source and not flow.blocks[0].wrapped
+
+
+def _spliced(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    out, position = [], 0
+    for start, end, new in sorted(edits):
+        out += [text[position:start], new]
+        position = end
+    return "".join([*out, text[position:]])

@@ -1,0 +1,117 @@
+"""Blocks to sentences: blocks that read on in each other are one flow of text, and that is split into sentences."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from weitblick.documents.corpora.prose import Splitter, split_exactly
+from weitblick.formats.blocks import BREAK, WORD, Block, Code
+
+SEVERAL = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s+\S|[。！？]")  # where a second sentence may begin
+ENDED = re.compile(r"[.!?…:;。！？♪][\"'”’»)\]]*\s*$")
+GOES_ON = re.compile(r"\s*[\"'“‘«(]?[a-zà-öø-ÿ]")
+LEFT_OPEN = re.compile(r"[,–-]\s*$")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A sentence, as the characters [start, end) of its flow."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Blocks joined by breaks, their codes counted from the start of the flow, and the sentences in it."""
+
+    blocks: tuple[Block, ...]
+    text: str
+    codes: tuple[Code, ...]
+    starts: tuple[int, ...]  # of each block
+    stretches: tuple[Stretch, ...]
+
+    def words_in(self, stretch: Stretch) -> list[Code]:
+        return [code for code in self.codes if code.kind == "word" and stretch.start <= code.at < stretch.end]
+
+
+def flows_of(blocks: Iterable[Block], split: Splitter) -> Iterator[Flow]:
+    run: list[Block] = []
+    for block in blocks:
+        if run and not (block.follows and block.status is None and run[-1].status is None):
+            yield _flow(run, split)
+            run = []
+        run.append(block)
+    if run:
+        yield _flow(run, split)
+
+
+def _flow(blocks: Sequence[Block], split: Splitter) -> Flow:
+    text = ""
+    codes: list[Code] = []
+    starts: list[int] = []
+    for block in blocks:
+        if starts:
+            text += BREAK
+        starts.append(len(text))
+        codes += [replace(code, at=code.at + len(text)) for code in block.codes]
+        text += block.text
+    if blocks[0].status is not None:
+        stretches = [Stretch(0, len(text))]
+    else:
+        inside = {code.at for code in codes if code.kind == "break"}
+        stretches = list(_stretches(text, inside, blocks[0].wrapped, split))
+    return Flow(tuple(blocks), text, tuple(codes), tuple(starts), tuple(stretches))
+
+
+def _stretches(text: str, inside: set[int], wrapped: bool, split: Splitter) -> Iterator[Stretch]:
+    """The sentences of a text. A break that a block holds ends a sentence unless that clearly goes on behind it; of a
+    border between blocks the format has already said that sentences cross it."""
+    start = 0
+    for place in [*_line_ends(text, inside, wrapped), len(text)]:
+        for first, last in _sentences(text[start:place].replace(BREAK, " "), split):
+            if found := _trimmed(text, start + first, start + last):
+                yield found
+        start = place
+
+
+def _line_ends(text: str, inside: set[int], wrapped: bool) -> Iterator[int]:
+    for place, letter in enumerate(text):
+        if letter != BREAK or place not in inside or wrapped:
+            continue
+        before, behind = text[:place].rpartition(BREAK)[2], text[place + 1 :]
+        goes_on = GOES_ON.match(behind) and not ENDED.search(before) and before.strip()
+        if not (goes_on or LEFT_OPEN.search(before)):
+            yield place
+
+
+def _sentences(text: str, split: Splitter) -> Iterator[tuple[int, int]]:
+    if not SEVERAL.search(text):
+        yield 0, len(text)
+        return
+    position = 0
+    for sentence, trailing in split_exactly(text.replace(WORD, "X"), split):
+        yield position, position + len(sentence)
+        position += len(sentence) + len(trailing)
+
+
+def _trimmed(text: str, start: int, end: int) -> Stretch | None:
+    """Without white space and ornaments (bullets, notes, dashes) around it; nothing if no letter is left."""
+    while start < end and _ornament(text, start, end, 1):
+        start += 1
+    while end > start and _ornament(text, end - 1, start - 1, -1):
+        end -= 1
+    return Stretch(start, end) if any(map(str.isalpha, text[start:end])) else None
+
+
+def _ornament(text: str, place: int, limit: int, step: int) -> bool:
+    letter = text[place]
+    if letter.isspace() or letter in "•*·‣◦●■▪→♪♫#|>_~":
+        return True
+    following = text[place + step] if place + step != limit else " "
+    if letter in "-–—" and (following.isspace() or following in "-–—"):
+        return True
+    return unicodedata.category(letter) == "So"

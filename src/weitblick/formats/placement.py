@@ -1,0 +1,205 @@
+"""Codes put where their words went: tags around the words that their words became, marks behind the word they stood at.
+
+Codes of a block form a tree, since pairs nest. A tree stays a tree whatever an alignment says, so that what is written
+is as well-formed as what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from weitblick.formats.blocks import Block, Code
+from weitblick.formats.flows import Stretch
+from weitblick.translation.alignment import Alignment
+
+
+@dataclass
+class Node:
+    """A code, or a pair with what is inside it: [start, end) in the source, [first, last) in the target."""
+
+    code: Code
+    start: int
+    end: int
+    close: Code | None = None
+    inside: list[Node] = field(default_factory=list)
+    first: int = 0
+    last: int = 0
+    fixed: bool = False  # a word or break: where it is in the target is known
+
+    def holds_fixed(self, low: int, high: int) -> bool:
+        """Whether a word or break of it stands in [low, high)."""
+        return any(low <= n.first < high if n.fixed else n.holds_fixed(low, high) for n in self.inside)
+
+
+def tree_of(codes: Sequence[Code]) -> list[Node]:
+    top: list[Node] = []
+    levels = [top]
+    for code in codes:
+        if code.kind == "close":
+            levels.pop()
+            node = levels[-1][-1]
+            node.close, node.end = code, code.at
+            continue
+        node = Node(code, code.at, code.at + code.width)
+        levels[-1].append(node)
+        if code.kind == "open":
+            levels.append(node.inside)
+    return top
+
+
+@dataclass(frozen=True)
+class PlacedStretch:
+    """A sentence, where its translation starts in the target's flow, how long that is, and how the two are aligned
+    (both counted from their starts)."""
+
+    stretch: Stretch
+    start: int
+    length: int
+    alignment: Alignment | None
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
+
+
+class Mapping:
+    """Places of a source flow to places of its target flow."""
+
+    def __init__(self, source: str, stretches: Sequence[PlacedStretch], fixed: dict[int, int]) -> None:
+        self.source, self.stretches = source, stretches
+        self.fixed = fixed  # words and breaks: place in the source -> place in the target
+
+    def _stretch(self, place: int) -> PlacedStretch | None:
+        return next((s for s in self.stretches if s.stretch.start < place < s.stretch.end), None)
+
+    def point(self, place: int) -> int:
+        """Where a mark goes: behind the translation of the word it clings to, else before that of the next."""
+        one = self._stretch(place)
+        if one is None:
+            return self._between(place)
+        if one.alignment is None:
+            return one.start + min(place - one.stretch.start, one.length)
+        clings = not self.source[place - 1].isspace()
+        words = one.alignment.source
+        own = place - one.stretch.start
+        before = [span for span in words if span[1] <= own]
+        behind = [span for span in words if span[0] >= own]
+        if before and (clings or not behind):
+            found = one.alignment.target_span(*before[-1])
+            return one.start + (one.alignment.target[found[1] - 1][1] if found else one.length)
+        found = one.alignment.target_span(*behind[0]) if behind else None
+        return one.start + (one.alignment.target[found[0]][0] if found else one.length)
+
+    def _between(self, place: int) -> int:
+        """A place outside sentences, or on the edge of one, moves as what is around it has moved."""
+        shift = 0
+        for one in self.stretches:
+            if place <= one.stretch.start:
+                break
+            shift = one.end - one.stretch.end
+        return place + shift
+
+    def pair(self, start: int, end: int) -> tuple[int, int]:
+        first, last = self._stretch(start), self._stretch(end)
+        own = next((s for s in self.stretches if s.stretch.start <= start and end <= s.stretch.end), None)
+        if own is not None and (first or last):
+            return self._within(own, start, end)
+        begin = self._between(start) if first is None else self._within(first, start, first.stretch.end)[0]
+        stop = self._between(end) if last is None else self._within(last, last.stretch.start, end)[1]
+        return begin, max(begin, stop)
+
+    def _within(self, one: PlacedStretch, start: int, end: int) -> tuple[int, int]:
+        low, high = start - one.stretch.start, end - one.stretch.start
+        if one.alignment is None:
+            return one.start + min(low, one.length), one.start + min(high, one.length)
+        found = one.alignment.target_span(low, high)
+        if found is None:
+            place = self.point(start)
+            return place, place
+        return one.start + one.alignment.target[found[0]][0], one.start + one.alignment.target[found[1] - 1][1]
+
+
+def place(nodes: list[Node], mapping: Mapping, source: tuple[int, int], target: tuple[int, int]) -> None:
+    """Gives every node its place in the target, children inside their parents, in the order in which they now stand."""
+    low, high = target
+    for node in nodes:
+        if node.code.width:
+            node.first, node.fixed = mapping.fixed[node.start], True
+            node.last = node.first + 1
+        elif node.close is not None:
+            whole = (node.start, node.end) == source
+            node.first, node.last = target if whole else mapping.pair(node.start, node.end)
+        else:
+            at = {source[0]: low, source[1]: high}.get(node.start)
+            node.first = node.last = mapping.point(node.start) if at is None else at
+        if not node.fixed:
+            node.first = min(max(node.first, low), high)
+            node.last = min(max(node.last, node.first), high)
+    for node in nodes:
+        if node.close is not None:
+            place(node.inside, mapping, (node.start, node.end), (node.first, node.last))
+            fixed = list(_fixed(node.inside))
+            node.first = min([node.first, *(n.first for n in fixed)])
+            node.last = max([node.last, *(n.last for n in fixed)])
+    _separate(nodes)
+
+
+def _fixed(nodes: Sequence[Node]) -> list[Node]:
+    return [n for node in nodes for n in ([node] if node.fixed else _fixed(node.inside))]
+
+
+def _separate(nodes: list[Node]) -> None:
+    """No two neighbours overlap: the second begins where the first ends or, if it cannot, becomes part of it."""
+    nodes.sort(key=lambda node: (node.first, node.start, node.last))
+    kept: list[Node] = []
+    for node in nodes:
+        before = kept[-1] if kept else None
+        if before is None or before.last <= node.first:
+            kept.append(node)
+        elif node.fixed or node.holds_fixed(node.first, before.last):
+            if before.holds_fixed(node.first, before.last) or before.first == node.first or before.fixed:
+                before.inside.append(node)
+                before.last = max(before.last, node.last)
+                _separate(before.inside)
+            else:
+                before.last = node.first
+                _clip(before.inside, before.last)
+                kept.append(node)
+        else:
+            node.first = before.last
+            node.last = max(node.first, node.last)
+            _raise(node.inside, node.first)
+            kept.append(node)
+    nodes[:] = kept
+
+
+def _clip(nodes: Sequence[Node], high: int) -> None:
+    for node in nodes:
+        node.first, node.last = min(node.first, high), min(node.last, high)
+        _clip(node.inside, high)
+
+
+def _raise(nodes: Sequence[Node], low: int) -> None:
+    for node in nodes:
+        node.first, node.last = max(node.first, low), max(node.last, low)
+        _raise(node.inside, low)
+
+
+def written(block: Block, text: str, nodes: Sequence[Node], low: int, high: int, style: str | None = None) -> str:
+    """Text [low, high) of the target flow with its codes, as the block's file writes them."""
+    out, position = [], low
+    for node in nodes:
+        if node.first > position:
+            out.append(block.write(text[position : node.first], style))
+        code = node.code
+        if node.close is not None:
+            inner = style if code.style is None else code.style
+            inside = written(block, text, node.inside, node.first, node.last, inner)
+            out += [code.raw or "", inside, node.close.raw or ""]
+        else:
+            out.append(block.write(code.shown, style) if code.raw is None else code.raw)
+        position = max(position, node.last)
+    if high > position:
+        out.append(block.write(text[position:high], style))
+    return "".join(out)

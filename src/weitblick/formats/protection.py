@@ -1,0 +1,63 @@
+"""What must come out of a translation as it went in: addresses, placeholders, identifiers, numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+PROTECTED = re.compile(
+    r"""
+      (?:https?|ftp|file|mailto|tel|git|ssh|data)://?[^\s<>"'“”„]*[^\s<>"'“”„.,;:!?()\[\]{}]   # addresses
+    | \bwww\.[^\s<>"'“”„]*[^\s<>"'“”„.,;:!?()\[\]{}]
+    | [\w.+%-]+@[\w-]+(?:\.[\w-]+)+                                       # e-mail
+    | \$\{[^{}\s]*\} | \{\{[^{}]*\}\} | \#\{[^{}\s]*\}                    # ${name} {{ name }} #{name}
+    | \{[\w.\[\]!:,%+<>^-]*\}                                             # {name} {0:.2f} {}
+    | %\([\w.]+\)[-\#0+]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]                  # %(name)s
+    | %(?:\d+\$)?[-\#0+']*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGcrsap@](?![\w%]) # %s %2$s %-5.2lf
+    | %[A-Z_]{2,}% | %%                                                   # %NAME%
+    | </?[A-Za-z][\w.:-]*(?:\s[^<>]*)?/?>                                 # tags in messages
+    | &(?:[A-Za-z]+|\#\d+|\#x[\da-fA-F]+);                                # entities in messages
+    | \\[ntr"\\]                                                          # escapes spelled out
+    | \b[\w-]+(?:\.[\w-]+)*\.(?:py|js|ts|css|html?|xml|json|ya?ml|toml|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|odt|png|jpe?g
+        |gif|svg|mp[34]|zip|gz|exe|dll|so|sh|conf|cfg|ini|log|c|h|cpp|java|rb|go|rs|com|org|net|eu|de)\b  # files
+    | (?<![\w/])(?:~|\.{1,2})?(?:/[\w.+-]+){2,}/? | \b[A-Za-z]:\\[\w\\.+-]+           # paths
+    | (?<![\w-])--[a-zA-Z]\w*(?:-\w+)*(?:=\S+)? | (?<![\w-])-[a-z](?![\w-])          # --options
+    | \b\w+(?:::\w+|->\w+)+(?:\(\))? | \b\w+\(\)                           # a::b, a->b, f()
+    | \b[A-Za-z]*\w*_\w+\b                                                # snake_case
+    | \b[a-z]+[A-Z]\w*\b | \b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b                # camelCase, CamelCase
+    | \b(?!\d+(?:st|nd|rd|th|s|am|pm|k|m|km|kg|g|cm|mm|l|h)\b)                           # A5-0123/2003
+        (?=\w*[A-Za-z])(?=\w*\d)\w+(?:[-/.]\w*\d\w*)*\b
+    | \b\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?\b | \b\d{1,2}:\d{2}(?::\d{2})?\b                # dates, times
+    | [\U000f0000-\U0010ffff]+                                                           # of private use
+    | \bv?\d+(?:\.\d+){2,}\b                                                             # versions
+    """,
+    re.VERBOSE,
+)
+COMMON = re.compile(r"(?:Mc|Mac|De|La|Le|Di|Van|O)[A-Z][a-z]+|[A-Z]?[a-z]+[A-Z]s?")  # names that look like identifiers
+NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
+
+
+def protected_spans(text: str) -> Iterator[tuple[int, int]]:
+    """[start, end) of everything in a text that no model shall touch."""
+    for found in PROTECTED.finditer(text):
+        if not COMMON.fullmatch(found[0]):
+            yield found.span()
+
+
+def digits(number: str) -> str:
+    """1,234.50 and 1.234,50 are the same number."""
+    return "".join(filter(str.isdigit, number))
+
+
+def lost_numbers(source: str, target: str) -> list[str]:
+    """The numbers of a source that its translation does not have, in whatever notation. One digit may be a word."""
+    there = Counter(digits(found[0]) for found in NUMBER.finditer(target))
+    lost = []
+    for found in NUMBER.finditer(source):
+        value = digits(found[0])
+        if there[value]:
+            there[value] -= 1
+        elif len(value) > 1 and value not in digits(target):
+            lost.append(found[0])
+    return lost

@@ -1,0 +1,35 @@
+"""SubRip (.srt)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import srt
+
+from weitblick.errors import UserError
+from weitblick.formats.blocks import plain
+from weitblick.formats.encoding import decode
+from weitblick.formats.file import Content
+from weitblick.formats.subtitles import Cue, cue_blocks, reading_speed
+
+TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>|\{\\[^{}\n]*\}|\{[ybiuYBIU]:[^{}\n]*\}")
+
+
+def read_srt(data: bytes, path: Path) -> Content:
+    text, encoding = decode(data, path)
+    cues: list[Cue] = []
+    for found in srt.SRT_REGEX.finditer(text):
+        number, begins, ends, _, content = found.groups()
+        try:
+            first, last = (srt.srt_timestamp_to_timedelta(time).total_seconds() for time in (begins, ends))
+        except srt.TimestampParseError:
+            line = text.count("\n", 0, found.start(2)) + 1
+            raise UserError(f"{begins} --> {ends} are no times", where=path, line=line, remedy="mend them") from None
+        start, end = found.span(5)
+        end = start + len(content.rstrip())
+        cues.append(Cue(start, end, number or str(len(cues) + 1), first, last))
+    if not cues and text.strip():
+        raise UserError("holds no cue", where=path, remedy="name an SRT file, with lines HH:MM:SS,mmm --> HH:MM:SS,mmm")
+    blocks = cue_blocks(text, cues, TAG, "\n", str, plain)
+    return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)), review=reading_speed)

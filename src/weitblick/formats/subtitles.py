@@ -1,0 +1,147 @@
+"""What subtitle formats share: cues that read on in each other, two lines of 42 characters, reading speed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from weitblick.formats.blocks import Block, Code, Kind, Pieces
+
+Read = Callable[[str], str]
+Write = Callable[[str, str | None], str]
+
+LINE, LINES = 42, 2
+FASTEST = 20.0  # characters a second that a grown-up reads with ease
+LONGEST_PAUSE, NAME_PAUSE = 5.0, 1.0  # seconds after which no sentence goes on: at all; if it may be a new one
+ENDED = re.compile(r"[.!?…:♪\])][\"'”’»]*\s*$")
+DASH = re.compile(r"\s*(?:</?[a-z]+>\s*)*[-–—‐]\s*(?=\S)")
+OWN = re.compile(r"\s*(?:[\[(♪♫#]|[A-Z][A-Z .']+:|>>)")  # a sound, a song, a speaker: a new start
+
+
+def goes_on(before: str, text: str, pause: float) -> bool:
+    """Whether a cue may continue the sentence of the cue before it, `pause` seconds later."""
+    if not before.strip() or not text.strip() or OWN.match(text) or (OWN.match(before) and ENDED.search(before)):
+        return False
+    if pause > LONGEST_PAUSE or re.search(r"[\])♪♫]\s*$", before):
+        return False
+    first = text.lstrip(" \"'“‘«.…")[:1]
+    if first.islower() or re.search(r"[,;–-]\s*$", before):
+        return True
+    return pause <= NAME_PAUSE and not text.isupper()
+
+
+@dataclass(frozen=True)
+class Cue:
+    """A cue's text at [start, end) of a file, when it is seen, and who speaks (if the format says so)."""
+
+    start: int
+    end: int
+    name: str
+    begins: float
+    ends: float
+    voice: str = ""
+
+
+def cue_blocks(
+    text: str, cues: Iterable[Cue], tag: re.Pattern[str], line_end: str, read: Read, write: Write
+) -> list[Block]:
+    """The blocks of all cues: one for each or, where two people speak in turn, one for each line.
+
+    `tag` finds the codes in a text, `line_end` is how lines end inside it; `read` and `write` undo and do escapes.
+    """
+    blocks: list[Block] = []
+    before: tuple[str, Cue] | None = None
+    for cue in cues:
+        raw = text[cue.start : cue.end]
+        for start, end, is_line in _speeches(raw, line_end):
+            pieces = Pieces(collapse=True)
+            for part in _tagged(raw[start:end].replace(line_end, "\n"), tag, line_end):
+                pieces.text(read(part)) if isinstance(part, str) else pieces.code(part)
+            content, codes = pieces.content()
+            follows = before is not None and start == 0 and _follows(*before, content, cue)
+            blocks.append(
+                Block(
+                    cue.start + start,
+                    cue.start + end,
+                    content,
+                    codes,
+                    follows=follows,
+                    id=cue.name,
+                    write=write,
+                    fit=None if is_line else fit_lines,
+                    seconds=cue.ends - cue.begins,
+                )
+            )
+            before = content, cue
+    return blocks
+
+
+def _follows(before: str, last: Cue, text: str, cue: Cue) -> bool:
+    return last.voice == cue.voice and goes_on(before, text, cue.begins - last.ends)
+
+
+def _speeches(raw: str, line_end: str) -> Iterator[tuple[int, int, bool]]:
+    """[start, end) of what is translated as one text: all of a cue, or its lines if they begin with dashes."""
+    lines = raw.split(line_end)
+    dashes = [DASH.match(line) for line in lines]
+    if len(lines) < 2 or sum(map(bool, dashes)) < 2 or not dashes[0]:
+        start = dashes[0].end() if dashes[0] else 0
+        if "<" in raw[:start]:
+            start = 0
+        yield (start, len(raw), False) if raw.strip() else (0, 0, False)
+        return
+    position = 0
+    for line, dash in zip(lines, dashes, strict=True):
+        lead = dash.end() if dash and "<" not in dash[0] else 0
+        yield position + lead, position + len(line), True
+        position += len(line) + len(line_end)
+
+
+def _tagged(raw: str, tag: re.Pattern[str], line_end: str) -> Iterator[str | Code]:
+    position = 0
+    for found in tag.finditer(raw):
+        yield raw[position : found.start()]
+        kind: Kind = "close" if found[0].startswith("</") else "open" if found[0].startswith("<") else "alone"
+        yield Code(kind, found[0].replace("\n", line_end))
+        position = found.end()
+    yield raw[position:]
+
+
+def fit_lines(text: str) -> str:
+    """The same text, with line ends in place of spaces: the fewest lines, as even as can be, cut at pauses rather than
+    elsewhere. More than two lines come out only of what does not fit into two."""
+    if len(text) <= LINE:
+        return text
+    spaces = [place for place, letter in enumerate(text) if letter == " " and 0 < place < len(text) - 1]
+    if not spaces:
+        return text
+
+    def cost(place: int) -> float:
+        longer = max(place, len(text) - place - 1)
+        word = text[:place].rpartition(" ")[2].lower()
+        clings = word in ("the", "a", "an", "der", "die", "das", "den", "dem", "des", "ein", "eine", "und", "and")
+        return longer + max(0, longer - LINE) * 2 - 6 * (text[place - 1] in ",.!?;:…") + 5 * clings
+
+    best = min(spaces, key=cost)
+    return text[:best] + "\n" + text[best + 1 :]
+
+
+def reading_speed(texts: Sequence[tuple[Block, str]]) -> list[str]:
+    """A note about the cues that are hard to read in their time or on two lines."""
+    shown: dict[str, tuple[float, int]] = {}
+    for block, text in texts:
+        if block.seconds:
+            seconds, length = shown.get(block.id or "", (block.seconds, 0))
+            shown[block.id or ""] = (seconds, length + len(text.replace("\n", " ")))
+    speeds = {cue: length / seconds for cue, (seconds, length) in shown.items() if seconds > 0}
+    if not speeds:
+        return []
+    fast = [cue for cue, speed in speeds.items() if speed > FASTEST]
+    wide = [cue for cue, (_, length) in shown.items() if length > LINES * LINE + 1]
+    worst = max(speeds, key=speeds.__getitem__)
+    mean = sum(length for _, length in shown.values()) / sum(seconds for seconds, _ in shown.values())
+    return [
+        f"{len(speeds)} cues, {mean:.1f} characters a second; {len(fast)} faster than {FASTEST:g} "
+        f"(at most {speeds[worst]:.1f}, cue {worst}); {len(wide)} longer than {LINES} lines of {LINE}"
+    ]

@@ -1,0 +1,95 @@
+"""One file, or all files of a folder, translated into files of the same kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from weitblick.documents.document import Document
+from weitblick.errors import UserError
+from weitblick.files import atomic_path
+from weitblick.formats.file import Align, TranslatableFile
+from weitblick.formats.table import format_of, read_file
+
+Translate = Callable[[Document], Document]
+MOST_NOTES = 10  # lines about single sentences; of more, their number
+
+
+def translate_file(file: TranslatableFile, translate: Translate, align: Align) -> tuple[bytes, list[str]]:
+    """The bytes of the translated file, and what its reader should know."""
+    document, mended = file.unveiled(translate(file.veiled()), align)
+    data, notes = file.rendered(document, align)
+    shown = mended[:MOST_NOTES]
+    if len(mended) > MOST_NOTES:
+        shown.append(f"{len(mended) - MOST_NOTES} more sentences like these")
+    return data, [*file.notes, *shown, *notes]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A file of a folder and where its translation goes; `done`: that is there already, and newer."""
+
+    source: Path
+    output: Path
+    done: bool
+
+
+def tasks_of(folder: Path, output: Path) -> Iterator[Task]:
+    """The files below a folder, in order, hidden ones left out; the tree of the output is that of the folder."""
+    if output.resolve() == folder.resolve():
+        raise UserError("is the input, which is never written over", where=output, remedy="name another folder")
+    inner = output.resolve()
+    for root, folders, names in os.walk(folder):
+        here = Path(root)
+        folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() != inner)
+        for name in sorted(names):
+            if name[0] == "." or not (here / name).is_file():
+                continue
+            source = here / name
+            target = output / source.relative_to(folder)
+            done = target.is_file() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns
+            yield Task(source, target, done)
+
+
+def translate_folder(
+    folder: Path,
+    output: Path,
+    translate: Translate,
+    align: Align,
+    *,
+    language: str = "en",
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Translate every file below `folder` into the same place below `output`.
+
+    A file that was translated before and has not changed since is left alone, so that the command can be stopped and
+    started again. A file that cannot be read is named, the others are translated, and the end is an error.
+    """
+    tasks = list(tasks_of(folder, output))
+    if not tasks:
+        raise UserError("holds no file", where=folder, remedy="name a folder with files to translate")
+    done = sum(task.done for task in tasks)
+    if done:
+        say(f"{done} of {len(tasks)} files have been translated before and are left as they are")
+    failed = 0
+    for number, task in enumerate(tasks, 1):
+        if task.done:
+            continue
+        try:
+            file = read_file(task.source, format_of(task.source) or "txt", language=language)
+            data, notes = translate_file(file, translate, align)
+            task.output.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_path(task.output) as temporary:
+                temporary.write_bytes(data)
+        except UserError as error:
+            failed += 1
+            warn(str(error))
+            continue
+        say(f"{number}/{len(tasks)} {task.output} ({file.format}, {len(file.document.sentences)} sentences)")
+        for note in notes:
+            say(f"{task.source}: {note}")
+    if failed:
+        raise UserError(f"{failed} of {len(tasks)} files could not be translated", where=folder, remedy="see above")

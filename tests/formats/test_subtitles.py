@@ -1,0 +1,188 @@
+"""Subtitles: sentences over several cues, one cue out for each cue in, everything but the text as it was."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pysubs2
+import pytest
+import srt
+import webvtt
+from file_translators import reversed_words, translated
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weitblick.errors import UserError
+from weitblick.formats import read_file
+from weitblick.formats.subtitles import LINE, fit_lines, goes_on
+
+FILM = """1
+00:00:01,000 --> 00:00:03,000
+{\\an8}The committee has not yet
+
+2
+00:00:03,100 --> 00:00:05,000
+presented its <i>proposal</i> on the rights
+of workers.
+
+3
+00:00:06,000 --> 00:00:08,000
+- Have you read it?
+- Yes, I have.
+
+4
+00:00:07,000 --> 00:00:08,500
+♪ ♪
+
+5
+00:00:20,000 --> 00:00:22,000
+A new <b>start</b>, see https://example.org/a?b=1.
+"""
+
+TALK = """WEBVTT - a talk
+Kind: captions
+
+NOTE nothing
+of this
+
+STYLE
+::cue { color: lime }
+
+intro
+00:01.000 --> 00:04.000 align:start position:10%
+<v Mary>Ladies &amp; gentlemen, I thank <c.loud>the rapporteur</c> for
+
+00:04.000 --> 00:06.500
+<v Mary>the work that she has done.
+
+00:06.500 --> 00:09.000
+<v Bob>No, &lt;really&gt;.
+"""
+
+ASS = """[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize
+Style: Default,Arial,20
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Dialogue: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,{\\i1}We must protect{\\i0} the rights\\Nof all, even
+Dialogue: 0,0:00:03.00,0:00:05.00,Default,,0,0,0,,{\\pos(10,10)}those of the children.
+Comment: 0,0:00:03.00,0:00:05.00,Default,,0,0,0,,not this
+Dialogue: 0,0:00:07.00,0:00:08.00,Default,,0,0,0,,{\\p1}m 0 0 l 10 10{\\p0}
+"""
+
+
+def test_sentence_over_cues_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "film.srt").write_text(FILM, encoding="utf-8")
+    sources = read_file(tmp_path / "film.srt").document.sources
+    assert sources[0] == "The committee has not yet presented its proposal on the rights of workers."
+    assert sources[1:3] == ["Have you read it?", "Yes, I have."]
+    assert sources[3] == "A new start, see https://example.org/a?b=1."
+
+
+def test_srt_keeps_all_but_its_text(tmp_path: Path) -> None:
+    result = translated(tmp_path / "film.srt", FILM, reversed_words)
+    before, after = list(srt.parse(FILM)), list(srt.parse(result))
+    assert [(s.index, s.start, s.end) for s in before] == [(s.index, s.start, s.end) for s in after]
+    assert all(cue.content.strip() for cue in after)
+    assert after[0].content.startswith("{\\an8}")
+    assert after[2].content.count("\n- ") == 1
+    assert after[3].content == "♪ ♪"
+    for code in ("<i>", "</i>", "<b>", "</b>", "https://example.org/a?b=1"):
+        assert result.count(code) == FILM.count(code)
+    assert "<b>start</b>" in after[4].content
+    assert "<i>proposal</i>" in result
+
+
+def test_webvtt_keeps_all_but_its_text(tmp_path: Path) -> None:
+    result = translated(tmp_path / "talk.vtt", TALK, reversed_words)
+    head = TALK[: TALK.index("<v Mary>")]
+    assert result.startswith(head)
+    before, after = webvtt.from_string(TALK), webvtt.from_string(result)
+    assert [(c.start, c.end, c.identifier, c.voice) for c in before] == [
+        (c.start, c.end, c.identifier, c.voice) for c in after
+    ]
+    assert "&lt;really&gt;" in result
+    assert "<c.loud>" in result
+    assert all(caption.text.strip() for caption in after)
+
+
+def test_ass_keeps_all_but_its_text(tmp_path: Path) -> None:
+    result = translated(tmp_path / "a.ass", ASS, reversed_words)
+    before, after = pysubs2.SSAFile.from_string(ASS), pysubs2.SSAFile.from_string(result)
+    assert [(e.start, e.end, e.style, e.type) for e in before] == [(e.start, e.end, e.style, e.type) for e in after]
+    assert after[2].text == "not this"
+    assert after[3].text == before[3].text
+    for tag in ("{\\i1}", "{\\i0}", "{\\pos(10,10)}"):
+        assert result.count(tag) == 1
+
+
+def test_speed_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "film.srt").write_text(FILM, encoding="utf-8")
+    file = read_file(tmp_path / "film.srt")
+    _, notes = file.rendered(file.document)
+    assert notes[0].startswith("5 cues, ")
+    assert "faster than 20" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "pause", "expected"),
+    [
+        ("He has not yet", "seen it.", 0.1, True),
+        ("He has not yet", "seen it.", 30.0, False),
+        ("I met,", "John", 0.1, True),
+        ("I met", "John", 0.1, True),
+        ("Chapter one", "The house", 3.0, False),
+        ("Listen", "[music]", 0.1, False),
+        ("[music]", "and so on", 0.1, False),
+    ],
+)
+def test_what_goes_on(before: str, text: str, pause: float, expected: bool) -> None:
+    assert goes_on(before, text, pause) is expected
+
+
+@given(st.lists(st.text("abcdefg,.", min_size=1, max_size=12), min_size=1, max_size=14))
+def test_lines_fit_and_lose_nothing(words: list[str]) -> None:
+    text = " ".join(words)
+    fitted = fit_lines(text)
+    assert fitted.replace("\n", " ") == text
+    assert fitted.count("\n") <= 1
+    if len(text) <= LINE:
+        assert fitted == text
+
+
+TEXTS = st.lists(
+    st.sampled_from(["Hello.", "<i>", "</i>", "{\\an8}", "- Yes", "no,", "and", "42", "%s", "♪", "\n", "We", "go."]),
+    min_size=1,
+    max_size=8,
+).map(" ".join)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=6), st.booleans(), st.booleans())
+def test_srt_round_trip(tmp_path_factory: pytest.TempPathFactory, texts: list[str], carriage: bool, mark: bool) -> None:
+    cues = [
+        srt.Subtitle(n, datetime.timedelta(seconds=2 * n), datetime.timedelta(seconds=2 * n + 1.5), text.strip() or "x")
+        for n, text in enumerate(texts, 1)
+    ]
+    content = "".join(cue.to_srt(strict=False, eol="\r\n" if carriage else "\n") for cue in cues)
+    data = (b"\xef\xbb\xbf" if mark else b"") + content.encode()
+    path = tmp_path_factory.mktemp("srt") / "x.srt"
+    path.write_bytes(data)
+    file = read_file(path)
+    assert file.rendered(file.document)[0] == data
+    result = translated(path, None, reversed_words)
+    after = list(srt.parse(result))
+    assert [(c.start, c.end) for c in after] == [(c.start, c.end) for c in srt.parse(content)]
+    for tag in ("<i>", "</i>", "{\\an8}", "%s"):
+        assert result.count(tag) == content.count(tag)
+
+
+@pytest.mark.parametrize(("name", "content"), [("x.srt", "no times here\n"), ("x.vtt", "no header\n")])
+def test_what_is_no_subtitle_is_refused(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=name):
+        read_file(tmp_path / name)

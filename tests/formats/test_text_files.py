@@ -1,0 +1,110 @@
+"""Plain text: a line in, a line out; nothing that is no text is lost, whatever a translator does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from file_translators import amnesia, each, reversed_words, translated, upper
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weitblick.formats import read_file
+from weitblick.formats.blocks import Pieces
+from weitblick.formats.protection import lost_numbers, protected_spans
+
+LETTER = """Dear Sir,
+
+I thank you for the report. It is very good. We will support
+it in the vote tomorrow, because it helps everybody who works
+in small companies.
+
+  - The first point is the budget.
+  - The second one is the climate. It is more important.
+    1) See https://example.org/report_2.pdf for details.
+
+\tYours,
+John Smith
+"""
+
+
+def test_sentences_of_a_line_are_translated_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text(LETTER, encoding="utf-8")
+    sources = read_file(tmp_path / "letter.txt").document.sources
+    assert sources[1:4] == [
+        "I thank you for the report.",
+        "It is very good.",
+        "We will support it in the vote tomorrow, because it helps everybody who works in small companies.",
+    ]
+    assert "The second one is the climate." in sources
+    assert "It is more important." in sources
+
+
+def test_a_line_for_a_line(tmp_path: Path) -> None:
+    lines = translated(tmp_path / "letter.txt", LETTER, upper).split("\n")
+    assert len(lines) == len(LETTER.split("\n"))
+    assert [not line.strip() for line in lines] == [not line.strip() for line in LETTER.split("\n")]
+    assert lines[6] == "  - THE FIRST POINT IS THE BUDGET."
+    assert lines[7] == "  - THE SECOND ONE IS THE CLIMATE. IT IS MORE IMPORTANT."
+    assert lines[8] == "    1) SEE https://example.org/report_2.pdf FOR DETAILS."
+    assert lines[10] == "\tYOURS,"
+    assert max(len(line) for line in lines[2:5]) < 75
+
+
+def test_a_sentence_a_line_stays_one(tmp_path: Path) -> None:
+    text = "This is a sentence that is about as long as any.\nAnd here is another one.\nA third one.\n"
+    assert translated(tmp_path / "x.txt", text, upper) == text.upper()
+
+
+ITEMS = ["{name}", "%s", "%(count)d", "https://example.org/x?y=1#z", "bob@example.com", "snake_case", "f()", "{0:.2f}"]
+
+
+@pytest.mark.parametrize("item", [*ITEMS, "--output", "A5-0123/2003", "10:30", "/usr/share/x.txt", "${HOME}", "&amp;"])
+def test_what_is_no_text_comes_out_once(tmp_path: Path, item: str) -> None:
+    text = f"Please open {item} before you go."
+    for translate in (reversed_words, amnesia, upper):
+        assert translated(tmp_path / "x.txt", text, translate).count(item) == 1
+
+
+@given(st.lists(st.sampled_from([*ITEMS, "we", "open", "it", "X1", "Paris", "12"]), min_size=2, max_size=9))
+def test_many_items_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+    text = "Now " + " ".join(words) + " again."
+    path = tmp_path_factory.mktemp("t") / "x.txt"
+    for translate in (reversed_words, amnesia, each(lambda source: f"{source} {source}")):
+        result = translated(path, text, translate)
+        for item in ITEMS:
+            assert result.count(item) == text.count(item), result
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_identity_is_identity(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.mktemp("t") / "x.txt"
+    path.write_bytes(text.encode("utf-8"))
+    file = read_file(path)
+    assert file.rendered(file.document)[0] == text.encode("utf-8")
+    lines = translated(path, None, upper).split("\n")
+    assert len(lines) == len(text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
+
+
+def test_ordinary_text_is_not_protected() -> None:
+    text = "He said: and/or 50% of the 1st and 20th (about 3 km) -- well, McDonald's PhDs, e.g. here. Really? Yes!"
+    assert [text[start:end] for start, end in protected_spans(text)] == []
+
+
+def test_numbers_are_checked() -> None:
+    assert lost_numbers("In 1999 it was 1,234.5 of 3.", "1999 waren es 1.234,5 von drei.") == []
+    assert lost_numbers("In 1999 it was 42.", "Es war 24.") == ["1999", "42"]
+
+
+def test_lost_numbers_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("It was in 1999.", encoding="utf-8")
+    file = read_file(tmp_path / "x.txt")
+    _, notes = file.unveiled(amnesia(file.veiled()))
+    assert notes == ["sentence 1: the number 1999 is not in the translation"]
+
+
+def test_white_space_collapses_across_codes() -> None:
+    pieces = Pieces(collapse=True)
+    pieces.text(" a \n b ")
+    pieces.text("  c\u00a0 d")
+    assert pieces.content()[0] == " a b c\u00a0 d"
