@@ -25,10 +25,11 @@ from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
 
 from weitblick.config.recipe import ContextSection
 from weitblick.model.build import build
+from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.sources import Sources
 from weitblick.text.special import EOS
 from weitblick.translation.beam import SearchOptions, beam_search
-from weitblick.translation.context import Sources, read_sources, source_bank, target_bank
 from weitblick.translation.window import batches_by_length
 
 BASE = "sentence level"
@@ -83,29 +84,26 @@ class Contestant:
 
     @torch.no_grad()
     def __call__(self) -> float:
-        kept = self.sources.encode(self.model.sentence) if self.model.reads_target else None
+        kept = self.sources.encode(self.model.sentence) if self.model.reads_translations else None
         start = self.clock()
         produced = 0
         memory = self.sources.encode(self.model.sentence) if kept is None else kept
-        bank = self._bank(memory)
+        context = self._context(memory)
         for batch in batches_by_length(self.sources, range(len(self.sources)), BATCH_TOKENS // self.search.beam):
-            states = read_sources(self.model, self.sources, batch, memory, bank)
-            found = beam_search(self.model, states, self.sources.pack(batch).layout, bank, self.search)
+            packed = self.sources.pack(batch)
+            states, _ = self.model.encode(packed, context, states=memory.index_select(0, self.sources.rows(batch)))
+            found = beam_search(self.model, states, packed.layout, context, self.search)
             produced += sum(len(hypotheses[0].ids) for hypotheses in found)
         return produced / (self.clock() - start)
 
-    def _bank(self, memory: torch.Tensor) -> Any:
-        if self.model.context is None:
-            return None
-        if self.model.reads_target:
-            return target_bank(self.model, self.sources, memory, self.drafts)
-        return source_bank(self.model, self.sources, memory)
+    def _context(self, memory: torch.Tensor) -> Context | None:
+        return self.model.context_of(self.sources, memory, self.drafts)
 
     @torch.no_grad()
     def _narrow(self) -> None:
         memory = self.sources.encode(self.model.sentence)
         queries, layout = memory[: int(self.sources.lengths[0])], self.sources.pack([0]).layout
-        narrow(self.model.context.attention, queries, layout, self._bank(memory))  # type: ignore[union-attr]
+        narrow(self.model.context.attention, queries, layout, self._context(memory).bank)  # type: ignore[union-attr]
 
 
 def random_model(shape: Size, section: dict[str, str], seed: int) -> DocumentModel:

@@ -63,10 +63,10 @@ def assert_agrees_with_reference(module: ContextAttention, variant, queries: Ten
     bank_layout = layout()
     keys, values = states(bank_layout.tokens, 1), states(bank_layout.tokens, 2)
     with torch.no_grad():
-        fast = module(queries, query_layout, module.prepare(keys, values, bank_layout), record=True)
+        fast = module(queries, query_layout, module.prepare(keys, values, bank_layout), need_weights=True)
     matrices = {name.removesuffix(".weight"): p.detach().numpy() for name, p in module.named_parameters()}
     context = sentences_of(bank_layout, keys, values)
-    record = fast.record
+    record = fast.weights
     assert record is not None
     for token in range(query_layout.tokens):
         sentence = int(query_layout.sentence[token])
@@ -182,12 +182,12 @@ def test_auto_chooses_per_document_and_agrees_with_both() -> None:
     for path in ("auto", "dense", "routed"):
         module = attention(("hierarchical", path, "sparse", "soft"))
         leaf = x.clone().requires_grad_()
-        outputs[path] = read = module(leaf, many, module.prepare(leaf, leaf, many), record=True)
+        outputs[path] = read = module(leaf, many, module.prepare(leaf, leaf, many), need_weights=True)
         read.output.sum().backward()
         outputs[path + " gradient"] = leaf.grad
     for path in ("dense", "routed"):
         torch.testing.assert_close(outputs["auto"].output, outputs[path].output, atol=1e-9, rtol=1e-7)
-        torch.testing.assert_close(outputs["auto"].record.rescaled, outputs[path].record.rescaled)
+        torch.testing.assert_close(outputs["auto"].weights.rescaled, outputs[path].weights.rescaled)
         torch.testing.assert_close(outputs["auto gradient"], outputs[path + " gradient"], atol=1e-8, rtol=1e-6)
 
 
@@ -269,19 +269,19 @@ def test_permuting_the_context_permutes_its_weights_only(variant) -> None:
 
     def run(states: Tensor, lengths: list[int]):
         places = Layout.of(lengths, [0] * 4, list(range(4)))
-        return module(query, query_layout, module.prepare(states, states, places), record=True)
+        return module(query, query_layout, module.prepare(states, states, places), need_weights=True)
 
     before, after = run(x, lengths.tolist()), run(permuted, lengths[order].tolist())
     torch.testing.assert_close(before.output, after.output)
-    torch.testing.assert_close(before.record.sentence_weights[..., order], after.record.sentence_weights)
+    torch.testing.assert_close(before.weights.sentence_weights[..., order], after.weights.sentence_weights)
 
 
 @both_directions
 @every_variant
 def test_weights_are_distributions(variant, direction: str) -> None:
     module, x = attention(variant, direction), states(layout().tokens) * 3
-    read = module(x, layout(), module.prepare(x, x, layout()), record=True)
-    record = read.record
+    read = module(x, layout(), module.prepare(x, x, layout()), need_weights=True)
+    record = read.weights
     weights = record.sentence_weights
     assert (weights >= 0).all()
     torch.testing.assert_close(weights.sum(-1), read.present.double().unsqueeze(1).expand(-1, H))
@@ -297,9 +297,9 @@ def test_weights_are_distributions(variant, direction: str) -> None:
 def test_recording_changes_nothing(variant) -> None:
     module, x = attention(variant), states(layout().tokens)
     bank = module.prepare(x, x, layout())
-    with_record, without = module(x, layout(), bank, record=True), module(x, layout(), bank)
+    with_record, without = module(x, layout(), bank, need_weights=True), module(x, layout(), bank)
     assert torch.equal(with_record.output, without.output)
-    assert without.record is None
+    assert without.weights is None
 
 
 @every_variant
@@ -307,19 +307,19 @@ def test_an_empty_bank_gives_no_context(variant) -> None:
     module, x = attention(variant), states(6)
     places = Layout.of([1, 1, 1], [0, 0, 1], [0, 1, 0])
     bank = module.prepare(x[:3], x[:3], places)
-    read = module(x, Layout.of([4, 2], [0, 1], [0, 1]), bank, record=True)
+    read = module(x, Layout.of([4, 2], [0, 1], [0, 1]), bank, need_weights=True)
     assert not read.present.any()
     assert not read.output.any()
-    assert not read.record.sentence_weights.any()
+    assert not read.weights.sentence_weights.any()
 
 
 def test_autocast_computes_weights_in_float32() -> None:
     module, x = attention(("hierarchical", "dense", "sparse", "soft")).float(), states(layout().tokens).float()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        read = module(x, layout(), module.prepare(x, x, layout()), record=True)
-    assert read.record.sentence_weights.dtype == torch.float32
+        read = module(x, layout(), module.prepare(x, x, layout()), need_weights=True)
+    assert read.weights.sentence_weights.dtype == torch.float32
     torch.testing.assert_close(
-        read.record.sentence_weights.sum(-1), read.present.float().unsqueeze(1).expand(-1, H), atol=1e-6, rtol=0
+        read.weights.sentence_weights.sum(-1), read.present.float().unsqueeze(1).expand(-1, H), atol=1e-6, rtol=0
     )
     full = module(x, layout(), module.prepare(x, x, layout()))
     torch.testing.assert_close(read.output.float(), full.output, atol=0.1, rtol=0.1)

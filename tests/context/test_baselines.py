@@ -12,7 +12,8 @@ from weitblick.batches.batch import Batch, Pairs, pack_pairs, pack_source, pack_
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ContextStageSection, ModelSection
 from weitblick.model.build import build
-from weitblick.model.document_model import DocumentModel, Reading
+from weitblick.model.context import ContextOptions
+from weitblick.model.document_model import DocumentModel
 from weitblick.sentence.loss import smoothed_cross_entropy
 
 SOURCE, TARGET = 40, 50
@@ -73,7 +74,7 @@ def test_without_context_it_is_the_sentence_model(row: Row) -> None:
     current = batch.current
     memory = model.sentence.encode(current.source.tokens, current.source.layout)
     plain = model.sentence.decode(current.target.tokens, current.target.layout, memory, current.source.layout).final
-    none = model(batch, Reading(use=torch.zeros(current.sentences, dtype=torch.bool)))
+    none = model(batch, ContextOptions(use=torch.zeros(current.sentences, dtype=torch.bool)))
     assert torch.equal(none.states, plain)
     assert not none.context.present.any()
     assert (none.context.gate == 1).all()
@@ -151,16 +152,16 @@ def test_empty_sentences_are_no_context(row: Row) -> None:
     model = model_of(row)
     source, target = texts(1, SOURCE)[3], texts(2, TARGET)[3]
     source[2], target[2] = [], []
-    with_empty = model.bank(
+    with_empty = model.offer(
         pack_source(source, [0] * 6, list(range(6))), pack_target(target, [0] * 6, list(range(6)))[0]
     )
     keep = [0, 1, 3, 4, 5]
-    without = model.bank(
+    without = model.offer(
         pack_source([source[i] for i in keep], [0] * 5, keep), pack_target([target[i] for i in keep], [0] * 5, keep)[0]
     )
     current = Batch(pack_pairs([source[4]], [target[4]], [0], [4]))
     torch.testing.assert_close(
-        model(current, bank=with_empty).states, model(current, bank=without).states, atol=1e-6, rtol=1e-5
+        model(current, context=with_empty).states, model(current, context=without).states, atol=1e-6, rtol=1e-5
     )
 
 
@@ -170,7 +171,7 @@ def test_steps_with_a_cache_equal_teacher_forcing(row: Row) -> None:
     """Two hypotheses a sentence: the reference and its words reversed. Then the first sentences leave the search."""
     model, batch = model_of(row), the_batch()
     current = batch.current
-    bank = model.bank(current.source, current.target)
+    bank = model.offer(current.source, current.target)
     memory, _ = model.encode(current.source, bank)
     backwards = [[t[::-1] for t in document] for document in texts(2, TARGET)]
     wanted = []
@@ -193,7 +194,7 @@ def test_steps_with_a_cache_equal_teacher_forcing(row: Row) -> None:
             [int(layout.documents[h // 2]) for h in hypotheses],
             [int(layout.positions[h // 2]) for h in hypotheses],
         )
-        states = model.step(tokens[hypotheses, time], cache, places, bank)
+        states = model.step(tokens[hypotheses, time], cache, places, bank).states
         torch.testing.assert_close(states, expected[hypotheses, time], atol=1e-5, rtol=1e-5)
 
 
@@ -280,7 +281,7 @@ def test_stage_two_of_zhang_trains_the_new_parameters_alone(integration: str) ->
 
 def test_the_share_of_the_context_has_a_floor() -> None:
     for row in ROWS[:4]:
-        output = model_of(row)(the_batch(), Reading(floor=0.9))
+        output = model_of(row)(the_batch(), ContextOptions(floor=0.9))
         assert (output.context.gate[output.context.present] <= 0.1).all()
 
 
@@ -294,8 +295,8 @@ def test_gates_start_open_or_shut() -> None:
 @torch.no_grad()
 def test_record_of_han_is_what_it_looked_at() -> None:
     model, batch = model_of(ROWS[2]), the_batch()
-    context = model(batch, Reading(record=True)).context
-    record, present = context.record, context.present
+    context = model(batch, ContextOptions(need_weights=True)).context
+    record, present = context.weights, context.present
     total = record.sentence_weights.sum(-1)
     torch.testing.assert_close(total[present], torch.ones_like(total[present]))
     assert (total[~present] == 0).all()
@@ -318,10 +319,10 @@ def test_context_of_another_document() -> None:
     for row in ROWS:
         model, batch = model_of(row), the_batch()
         other = Batch(pairs_of(texts(7, SOURCE), texts(8, TARGET))).current
-        bank = model.bank(other.source, other.target)
+        bank = model.offer(other.source, other.target)
         documents = torch.full((batch.current.sentences,), 2)
-        output = model(batch, Reading(documents=documents), bank=bank)
+        output = model(batch, ContextOptions(documents=documents), context=bank)
         position = batch.current.source.layout.positions
-        layout = batch.current.source.layout if model.in_encoder else batch.current.target.layout
+        layout = batch.current.source.layout if model.sides.queries == "source" else batch.current.target.layout
         assert torch.equal(output.context.present, (position > 0)[layout.sentence])
         assert output.states.isfinite().all()

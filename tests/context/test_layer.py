@@ -95,7 +95,7 @@ def test_retrieval_start_attends_to_like_words(kind: str) -> None:
     places = Layout.of([8] * 20, [0] * 20, list(range(20)))
     query = words[8 * 13 + 2].unsqueeze(0)
     bank = module.prepare(words, words, places)
-    record = module(query, query, Layout.of([1], [0], [99]), bank, record=True).record
+    record = module(query, query, Layout.of([1], [0], [99]), bank, need_weights=True).weights
     assert record.sentence_weights.mean(1).argmax() == 13
     assert record.rescaled.mean(1).argmax() == 13 * 7 + 2
     assert record.rescaled.mean(1).max() > 0.5

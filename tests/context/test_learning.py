@@ -9,7 +9,8 @@ import torch
 from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.config.recipe import ContextSection, ContextStageSection, DropoutSection, ModelSection
 from weitblick.model.build import build
-from weitblick.model.document_model import DocumentModel, Reading
+from weitblick.model.context import ContextOptions
+from weitblick.model.document_model import DocumentModel
 from weitblick.sentence.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.training.optimisation import Optimiser
 
@@ -57,7 +58,7 @@ def accuracy(model: DocumentModel, online: bool, context: bool = True) -> float:
     labels = batch.current.labels
     use = torch.full((batch.current.sentences,), context)
     with torch.no_grad():
-        states = model.eval()(batch, Reading(use=use)).states
+        states = model.eval()(batch, ContextOptions(use=use)).states
         scores = torch.stack(
             [token_log_probabilities(states, *model.sentence.output(), torch.full_like(labels, p)) for p in PRONOUNS]
         )

@@ -47,7 +47,7 @@ def test_the_pass_itself_as_context_equals_a_bank_of_it() -> None:
     pairs = pack_pairs(SOURCES, TARGETS, [0, 0, 0], [0, 1, 2])
     with torch.no_grad():
         live = model(Batch(pairs)).states
-        apart = model(Batch(pairs), bank=model.bank(pairs.source, pairs.target)).states
+        apart = model(Batch(pairs), context=model.offer(pairs.source, pairs.target)).states
     torch.testing.assert_close(live, apart, atol=1e-6, rtol=0)
 
 

@@ -126,7 +126,7 @@ def test_scores_are_those_of_the_model(plain_pipeline: TextPipeline, integration
     context = pack_pairs(given.sources, given.contexts, [0] * count, range(count))
     with torch.inference_mode():
         for batch, name in ((Batch(pairs, context), "with_context"), (Batch(pairs), "without_context")):
-            bank = None if name == "without_context" else model.bank(context.source, context.target)
+            bank = None if name == "without_context" else model.offer(context.source, context.target)
             memory, _ = model.encode(batch.current.source, bank)
             states = model.decode(batch.current.target, memory, batch.current.source.layout, bank).states
             expected = token_log_probabilities(states, *model.sentence.output(), batch.current.labels)

@@ -10,10 +10,10 @@ from tiny_models import random_ids, tiny_model
 from weitblick.batches.batch import pack_source, pack_target
 from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
+from weitblick.sentence.candidates import STRIP, best_words
 from weitblick.sentence.loss import token_log_probabilities
 from weitblick.text.special import BOS, EOS, PAD
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
-from weitblick.translation.candidates import STRIP, best_words
 
 NONE = {"kind": "none"}
 

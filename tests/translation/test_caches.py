@@ -23,7 +23,7 @@ def check(model: DocumentModel, parents: tuple[int, ...] = (2, 0, 1)) -> None:
     source = pack_source(random_ids(WORDS), DOCUMENTS, POSITIONS)
     context, _ = pack_target(random_ids([6, 3, 4, 5, 2, 7], seed=9), DOCUMENTS, POSITIONS)
     targets = [random_ids(LENGTHS, seed=k) for k in range(HYPOTHESES)]
-    bank = None if model.context is None else model.bank(source, context)
+    bank = None if model.context is None else model.offer(source, context)
     memory, _ = model.encode(source, bank)
     expected = []
     for ids in targets:
@@ -40,7 +40,7 @@ def check(model: DocumentModel, parents: tuple[int, ...] = (2, 0, 1)) -> None:
         documents = torch.tensor(DOCUMENTS)[rows].repeat_interleave(HYPOTHESES)
         positions = torch.tensor(POSITIONS)[rows].repeat_interleave(HYPOTHESES)
         layout = Layout(torch.ones_like(documents), documents, positions)
-        states = model.step(tokens.flatten(), cache, layout, bank).view(len(rows), HYPOTHESES, -1)
+        states = model.step(tokens.flatten(), cache, layout, bank).states.view(len(rows), HYPOTHESES, -1)
         for i, s in enumerate(rows.tolist()):
             for k in range(HYPOTHESES):
                 torch.testing.assert_close(states[i, k], expected[place[i, k]][s, step], atol=1e-5, rtol=1e-4)

@@ -10,7 +10,7 @@ from tiny_models import BASELINES, OURS, SOURCES, TARGETS, VARIANTS, name, tiny_
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
-from weitblick.translation import context
+from weitblick.model import sources as model_sources
 from weitblick.translation.translator import TranslationWarning, Translator, windows
 
 DECODER = {"kind": "hierarchical", "integration": "decoder"}
@@ -135,7 +135,7 @@ def test_an_over_long_sentence_is_translated_in_parts(variant: dict[str, str]) -
 
 def test_long_documents_go_through_the_model_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither encoder nor search ever holds more than a bounded number of tokens; the result is the same."""
-    monkeypatch.setattr(context, "PART_TOKENS", 100)
+    monkeypatch.setattr(model_sources, "PART_TOKENS", 100)
     for variant in (ENCODER, DECODER):
         ours = translator(variant)
         seen: list[int] = []
@@ -214,7 +214,7 @@ def test_a_stream_equals_the_document(variant: dict[str, str]) -> None:
     for _ in range(2):
         streamed = [stream.translations(sentence) for sentence in ["", *SENTENCES]]
         assert streamed[0] == ()
-        if ours.model.reads_target:
+        if ours.model.reads_translations:
             past = [Sentence(s, t[0].text, "locked") for s, t in zip(SENTENCES, streamed[1:], strict=True)]
             # Ids of a model's own translation need not be those that its text has: compare where they are.
             own = [ours.pipeline.encode_target([s.target or ""])[0] for s in past]

@@ -47,6 +47,12 @@ class Layout:
             torch.tensor([0] * count if positions is None else positions, dtype=torch.long, device=device),
         )
 
+    @staticmethod
+    def join(parts: Sequence[Layout]) -> Layout:
+        """The sentences of all parts, one part behind the other, with the documents and positions that they have."""
+        columns = zip(*((part.lengths, part.documents, part.positions) for part in parts), strict=True)
+        return Layout(*(torch.cat(column) for column in columns))
+
     def to(self, device: torch.device | str) -> Layout:
         return Layout(self.lengths.to(device), self.documents.to(device), self.positions.to(device))
 

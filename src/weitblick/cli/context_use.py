@@ -94,7 +94,7 @@ def context_use(
         )
     contexts = None
     if target_context is not None:
-        if not translator.model.reads_target:
+        if not translator.model.reads_translations:
             raise UserError("the model reads no target sentences as context", remedy="do without --target-context")
         if len(corpus) > 1:
             contexts = list(islice(read_documents([corpus[0], target_context], from_format), limit))

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.batches.layout import Layout
-from weitblick.context.engine.bank import BankLayout, ContextBank
+from weitblick.context.engine.bank import BankLayout, ContextBank, WordPlaces
+from weitblick.context.engine.collect import WeightsCollector
 from weitblick.context.engine.dense import (
     CHUNK_ELEMENTS,
     KEPT_ELEMENTS,
@@ -29,8 +30,9 @@ from weitblick.context.engine.dense import (
 )
 from weitblick.context.engine.queries import QueryGroup, plan_of
 from weitblick.context.engine.routed import HierarchicalRouted
-from weitblick.context.record import AttentionRecord, Recording
+from weitblick.context.module import Projected
 from weitblick.context.sparsemax import Kind, normalise
+from weitblick.context.weights import AttentionWeights
 
 Direction = Literal["offline", "online"]
 Path = Literal["auto", "dense", "routed"]
@@ -51,7 +53,7 @@ RETRIEVAL_NOISE = 0.1
 
 
 @dataclass(frozen=True)
-class ContextRead:
+class AttentionOutput:
     """What Tq queries read.
 
     output  [Tq, d] after the output projection; zeros where nothing is visible
@@ -62,7 +64,7 @@ class ContextRead:
     output: Tensor
     present: Tensor
     support: Tensor
-    record: AttentionRecord | None = None
+    weights: AttentionWeights | None = None
 
 
 class ContextAttention(nn.Module, ABC):
@@ -97,17 +99,31 @@ class ContextAttention(nn.Module, ABC):
                 linear.weight.mul_(RETRIEVAL_NOISE).add_(torch.eye(self.dimension) * math.sqrt(strength))
         return linear
 
-    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ContextBank:
+    def project(self, keys: Tensor, values: Tensor, layout: Layout) -> Projected:
         """Projects the words of packed keys and values [T, d] (the last token of a sentence is no word)."""
-        places = BankLayout(layout, self.heads)
+        places = WordPlaces(layout)
         words = places.take_words(keys)
-        return self._bank(places, words, words if values is keys else places.take_words(values))
+        return Projected(layout, self._rows(places, words, words if values is keys else places.take_words(values)))
 
-    def forward(self, queries: Tensor, layout: Layout, bank: ContextBank, record: bool = False) -> ContextRead:
+    def bank(self, projected: Projected) -> ContextBank:
+        """Sentences that `project` gave, laid out for attention."""
+        places = BankLayout(projected.layout, self.heads)
+        cells = {
+            name: (places.sentence_gather if name.startswith("sentence") else places.word_gather)(self._cells(rows))
+            for name, rows in projected.rows.items()
+        }
+        return ContextBank(places, **cells)
+
+    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ContextBank:
+        return self.bank(self.project(keys, values, layout))
+
+    def forward(
+        self, queries: Tensor, layout: Layout, bank: ContextBank, need_weights: bool = False
+    ) -> AttentionOutput:
         """queries [Tq, d], packed by `layout`, whose documents are those of the bank, in any order."""
         plan = plan_of(layout, bank.layout)
         wide = torch.promote_types(queries.dtype, torch.float32)
-        recording = Recording(bank.layout, plan, self.online, self.has_words, wide) if record else None
+        collector = WeightsCollector(bank.layout, plan, self.online, self.has_words, wide) if need_weights else None
         problem = Problem(
             bank.layout,
             plan,
@@ -116,17 +132,17 @@ class ContextAttention(nn.Module, ABC):
             self.word_attention,
             1.0 / math.sqrt(self.dimension // self.heads),
             differentiable=torch.is_grad_enabled(),
-            recorder=recording,
+            collector=collector,
             elements=self.chunk_elements,
             kept=self.kept_elements,
         )
         cells, support = self._attend(queries, bank, problem)
         output = self.output(plan.collect(cells).view(-1, self.dimension).to(queries.dtype))
-        return ContextRead(
+        return AttentionOutput(
             output,
             plan.visible(self.online),
             support[plan.token_place] / self.heads,
-            recording.finish(layout, flat=isinstance(self, WordAttention)) if recording else None,
+            collector.finish(layout, flat=isinstance(self, WordAttention)) if collector else None,
         )
 
     @property
@@ -136,8 +152,8 @@ class ContextAttention(nn.Module, ABC):
     has_words = True
 
     @abstractmethod
-    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
-        """Keys and values of words and sentences, projected as this kind of attention reads them."""
+    def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
+        """Keys and values [words or sentences, d], by their names in `ContextBank`."""
 
     @abstractmethod
     def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
@@ -159,14 +175,10 @@ class SentenceAttention(ContextAttention):
         self.query, self.key = self._projection(SENTENCE_STRENGTH), self._projection(SENTENCE_STRENGTH)
         self.value = self._projection()
 
-    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
+    def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
         means = places.means(words)
         value_means = means if value_words is words else places.means(value_words)
-        return ContextBank(
-            places,
-            sentence_keys=places.sentence_gather(self._cells(self.key(means))),
-            sentence_values=places.sentence_gather(self._cells(self.value(value_means))),
-        )
+        return {"sentence_keys": self.key(means), "sentence_values": self.value(value_means)}
 
     def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
         q = problem.plan.spread(self._cells(self.query(queries)))
@@ -181,12 +193,8 @@ class WordAttention(ContextAttention):
         self.query, self.key = self._projection(WORD_STRENGTH), self._projection(WORD_STRENGTH)
         self.value = self._projection()
 
-    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
-        return ContextBank(
-            places,
-            word_keys=places.word_gather(self._cells(self.key(words))),
-            word_values=places.word_gather(self._cells(self.value(value_words))),
-        )
+    def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
+        return {"word_keys": self.key(words), "word_values": self.value(value_words)}
 
     def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
         q = problem.plan.spread(self._cells(self.query(queries)))
@@ -202,13 +210,12 @@ class HierarchicalAttention(ContextAttention):
         self.word_query, self.word_key = (self._projection(WORD_STRENGTH) for _ in range(2))
         self.value = self._projection()
 
-    def _bank(self, places: BankLayout, words: Tensor, value_words: Tensor) -> ContextBank:
-        return ContextBank(
-            places,
-            sentence_keys=places.sentence_gather(self._cells(self.sentence_key(places.means(words)))),
-            word_keys=places.word_gather(self._cells(self.word_key(words))),
-            word_values=places.word_gather(self._cells(self.value(value_words))),
-        )
+    def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
+        return {
+            "sentence_keys": self.sentence_key(places.means(words)),
+            "word_keys": self.word_key(words),
+            "word_values": self.value(value_words),
+        }
 
     def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
         qs = problem.plan.spread(self._cells(self.sentence_query(queries)))

@@ -14,22 +14,21 @@ from torch import Tensor, nn
 
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.context.layer import ContextResult
-from weitblick.context.module import ContextModule, initialise
-from weitblick.context.window import Readers, Recollection, Windows
-from weitblick.context.window_record import window_record
+from weitblick.context.module import Bank, ContextModule, ContextResult, Projected, initialise
+from weitblick.context.window import WindowCache, WindowQueries, Windows
+from weitblick.context.window_weights import window_weights
 from weitblick.sentence.layers import Dropout, FeedForward
 
 HIDDEN_SCORE = -1e30  # finite: a slot of a window without a sentence must not give NaN
 
 
 @dataclass(frozen=True)
-class HanBank:
+class HanBank(Bank):
     """Projected keys and values of all context tokens [T, 2 d], once for all steps, and the windows over them."""
 
     windows: Windows
     memory: Tensor
-    gathered: Recollection = field(default_factory=Recollection)
+    gathered: WindowCache = field(default_factory=WindowCache)
 
 
 class HierarchicalNetwork(ContextModule):
@@ -41,7 +40,7 @@ class HierarchicalNetwork(ContextModule):
         if d % self.heads:
             raise ValueError(f"dimension {d} is not a multiple of heads {self.heads}")
         assert context.sentences is not None
-        self.sentences = context.sentences
+        self.sentences = self._window = context.sentences
         self.word_query, self.word_memory = nn.Linear(d, d, bias=False), nn.Linear(d, 2 * d, bias=False)
         self.sentence_query, self.sentence_memory = nn.Linear(d, d, bias=False), nn.Linear(d, 2 * d, bias=False)
         self.word_output, self.sentence_output = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
@@ -54,9 +53,15 @@ class HierarchicalNetwork(ContextModule):
         initialise(self)
         nn.init.constant_(self.gate.bias, -context.gate_start)  # the gate is the context's share here
 
-    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> HanBank:
+    def gate_parameters(self) -> list[nn.Parameter]:
+        return list(self.gate.parameters())
+
+    def project(self, keys: Tensor, values: Tensor, layout: Layout) -> Projected:
         """Only final states count: the network has one kind of state for keys and values."""
-        return HanBank(Windows(layout, self.sentences), self.word_memory(values))
+        return Projected(layout, {"memory": self.word_memory(values)})
+
+    def bank(self, projected: Projected) -> HanBank:
+        return HanBank(Windows(projected.layout, self._window), projected.rows["memory"])
 
     def forward(
         self,
@@ -66,24 +71,24 @@ class HierarchicalNetwork(ContextModule):
         bank: HanBank,
         use: Tensor | None = None,
         floor: float = 0.0,
-        record: bool = False,
+        need_weights: bool = False,
     ) -> ContextResult:
-        readers = bank.windows.readers(layout, use)
+        places = bank.windows.queries(layout, use)
         if not len(bank.windows):
             ones = states.new_ones(len(states))
-            return ContextResult(states, ones, torch.zeros_like(ones), readers.present)
-        vectors, word_weights = self._read_words(states, readers, bank)
-        row = readers.rows.sentence  # [Tq]
-        members = bank.windows.members[readers.windows] >= 0  # [R, n]
+            return ContextResult(states, ones, torch.zeros_like(ones), places.present)
+        vectors, word_weights = self._read_words(states, places, bank)
+        row = places.rows.sentence  # [Tq]
+        members = bank.windows.members[places.windows] >= 0  # [R, n]
         read, sentence_weights = self._read_sentences(states, vectors, members[row])
         hidden = self.sentence_norm(read)
         context = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
         share = floor + (1.0 - floor) * torch.sigmoid(self.gate(torch.cat([states, context], -1)))
         mixed = self.norm(torch.lerp(states, context, share))
-        present = readers.present
+        present = places.present
         kept = None
-        if record:
-            kept = window_record(bank.windows, layout, readers, sentence_weights.detach(), word_weights.detach())
+        if need_weights:
+            kept = window_weights(bank.windows, layout, places, sentence_weights.detach(), word_weights.detach())
         return ContextResult(
             torch.where(present.unsqueeze(-1), mixed, states),
             (1.0 - share.detach().mean(-1)).masked_fill(~present, 1.0),
@@ -99,10 +104,10 @@ class HierarchicalNetwork(ContextModule):
         bias = torch.zeros(filled.shape, dtype=keys.dtype, device=keys.device).masked_fill_(~filled, HIDDEN_SCORE)
         return keys.contiguous(), values.contiguous(), bias[:, None, None]
 
-    def _read_words(self, states: Tensor, readers: Readers, bank: HanBank) -> tuple[Tensor, Tensor]:
+    def _read_words(self, states: Tensor, places: WindowQueries, bank: HanBank) -> tuple[Tensor, Tensor]:
         """A vector [Tq, n, d] for each sentence of the window, and weights [Tq, H, n, W]."""
-        keys, values, bias = bank.gathered.get(readers.windows, lambda windows: self._gather(bank, windows))
-        rows = readers.rows
+        keys, values, bias = bank.gathered.get(places.windows, lambda windows: self._gather(bank, windows))
+        rows = places.rows
         q = rows.pad(self.word_query(self.word_query_norm(states))).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         scores = q @ keys.flatten(2, 3).transpose(-1, -2) / math.sqrt(q.shape[-1])  # [R, H, Q, n * W]
         weights = (scores.unflatten(-1, bias.shape[-2:]) + bias).softmax(-1)  # [R, H, Q, n, W]

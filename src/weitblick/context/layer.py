@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,8 +16,7 @@ from weitblick.context.attention import (
     WordAttention,
 )
 from weitblick.context.engine.bank import ContextBank
-from weitblick.context.module import ContextModule
-from weitblick.context.record import AttentionRecord
+from weitblick.context.module import ContextModule, ContextResult, Projected
 from weitblick.sentence.layers import Dropout
 
 KINDS: dict[str, type[ContextAttention]] = {
@@ -27,23 +24,6 @@ KINDS: dict[str, type[ContextAttention]] = {
     "word": WordAttention,
     "hierarchical": HierarchicalAttention,
 }
-
-
-@dataclass(frozen=True)
-class ContextResult:
-    """Gated states and how they came about; all but the states without gradient.
-
-    states  [Tq, d]
-    gate    [Tq] mean share of the sentence model's own states; 1 where there is no context
-    support [Tq] mean number of context sentences in support, over heads
-    present [Tq] whether any context was read
-    """
-
-    states: Tensor
-    gate: Tensor
-    support: Tensor
-    present: Tensor
-    record: AttentionRecord | None = None
 
 
 class ContextLayer(ContextModule):
@@ -87,9 +67,14 @@ class ContextLayer(ContextModule):
     def dimension(self) -> int:
         return self.attention.dimension
 
-    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ContextBank:
-        """The context of a batch of documents from packed keys and values [T, d]."""
-        return self.attention.prepare(keys, values, layout)
+    def gate_parameters(self) -> list[nn.Parameter]:
+        return list(self.gate.parameters())
+
+    def project(self, keys: Tensor, values: Tensor, layout: Layout) -> Projected:
+        return self.attention.project(keys, values, layout)
+
+    def bank(self, projected: Projected) -> ContextBank:
+        return self.attention.bank(projected)
 
     def forward(
         self,
@@ -99,14 +84,14 @@ class ContextLayer(ContextModule):
         bank: ContextBank,
         use: Tensor | None = None,
         floor: float = 0.0,
-        record: bool = False,
+        need_weights: bool = False,
     ) -> ContextResult:
         """states r and queries [Tq, d], packed by `layout`, whose documents are those of the bank.
 
         use [Sq]: query sentences with false read no context; floor: the least share of the context in the gate.
         Where there is no context, states come back as they are, bit for bit.
         """
-        read = self.attention(queries, layout, bank, record)
+        read = self.attention(queries, layout, bank, need_weights)
         present = read.present if use is None else read.present & use.to(read.present.device)[layout.sentence]
         hidden = self.attention_norm(self.dropout(read.output))
         hidden = self.dropout(self.outer(F.relu(self.inner(hidden))))
@@ -116,7 +101,7 @@ class ContextLayer(ContextModule):
         column = present.unsqueeze(-1)
         gate = share.detach().mean(-1).masked_fill(~present, 1.0)
         support = read.support.masked_fill(~present, 0.0)
-        return ContextResult(torch.where(column, mixed, states), gate, support, present, read.record)
+        return ContextResult(torch.where(column, mixed, states), gate, support, present, read.weights)
 
 
 class Gate(nn.Module):

@@ -1,24 +1,60 @@
 """What a context-aware model adds to a sentence model: the one interface that `DocumentModel` knows.
 
 A module reads its context *behind* the encoder or decoder, from its last states (the context layer, HAN), or *inside*,
-by a sub-layer in each of its layers (Zhang:18). `prepare` makes the bank: what a batch of documents offers to read.
+by a sub-layer in each of its layers (Zhang:18). Sentences are projected once (`project`); projected sentences, of one
+batch or gathered one by one as a stream brings them, become a bank to read (`bank`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from weitblick.batches.layout import Layout
+from weitblick.context.weights import AttentionWeights
 
-if TYPE_CHECKING:
-    from weitblick.context.layer import ContextResult
 
-Bank = Any
-"""Made by a module's `prepare` for that module alone to read."""
+@dataclass(frozen=True)
+class ContextResult:
+    """Gated states and how they came about; all but the states without gradient.
+
+    states  [Tq, d]
+    gate    [Tq] mean share of the sentence model's own states; 1 where there is no context
+    support [Tq] mean number of context sentences in support, over heads
+    present [Tq] whether any context was read
+    weights attention weights, if they were asked for and there is one attention to show
+    """
+
+    states: Tensor
+    gate: Tensor
+    support: Tensor
+    present: Tensor
+    weights: AttentionWeights | None = None
+
+
+@dataclass(frozen=True)
+class Projected:
+    """Sentences projected by a module: named rows, each of all words, tokens or sentences of `layout`, in its order."""
+
+    layout: Layout
+    rows: Mapping[str, Tensor]
+
+    @staticmethod
+    def join(parts: Sequence[Projected]) -> Projected:
+        """All sentences of all parts; the parts themselves were projected once and stay as they are."""
+        if len(parts) == 1:
+            return parts[0]
+        rows = {name: torch.cat([part.rows[name] for part in parts]) for name in parts[0].rows}
+        return Projected(Layout.join([part.layout for part in parts]), rows)
+
+
+class Bank:
+    """What a batch of documents offers to read; made by a module's `bank` for that module alone."""
 
 
 class Inside(Protocol):
@@ -35,13 +71,29 @@ class Inside(Protocol):
 class ContextModule(nn.Module, ABC):
     own_encoder: ClassVar[bool] = False
     """True if context states come from an encoder of the module's own, which reads source embeddings."""
+    fixes_sentence_model: ClassVar[bool] = False
+    """True if the sentence model stays as stage 1 left it."""
+    sentences: int | None = None
+    """How many of the sentences before are read; None: all that the direction allows."""
 
     @abstractmethod
-    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> Bank:
-        """The context of a batch of documents, from packed states [T, d]."""
+    def project(self, keys: Tensor, values: Tensor, layout: Layout) -> Projected:
+        """Packed states [T, d] of sentences, projected as the module reads them."""
+
+    @abstractmethod
+    def bank(self, projected: Projected) -> Bank:
+        """The context of a batch of documents."""
+
+    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> Any:
+        """The bank of packed states [T, d]."""
+        return self.bank(self.project(keys, values, layout))
+
+    @abstractmethod
+    def gate_parameters(self) -> list[nn.Parameter]:
+        """Those that decide the share of the context."""
 
     def inside(
-        self, layout: Layout, bank: Bank, use: Tensor | None = None, floor: float = 0.0, record: bool = False
+        self, layout: Layout, bank: Any, use: Tensor | None = None, floor: float = 0.0, need_weights: bool = False
     ) -> Inside | None:
         """Sub-layers for the layers of the encoder or decoder; None for a module that reads behind them."""
         return None
@@ -52,15 +104,15 @@ class ContextModule(nn.Module, ABC):
         states: Tensor,
         queries: Tensor,
         layout: Layout,
-        bank: Bank,
+        bank: Any,
         use: Tensor | None = None,
         floor: float = 0.0,
-        record: bool = False,
+        need_weights: bool = False,
     ) -> ContextResult:
         """states and queries [Tq, d], packed by `layout`, whose documents are those of the bank.
 
-        use [Sq]: query sentences with false read no context; floor: the least share of the context in gates; record:
-        keep attention weights. Where there is no context, states come back as they are, bit for bit.
+        use [Sq]: query sentences with false read no context; floor: the least share of the context in gates. Where
+        there is no context, states come back as they are, bit for bit.
         """
 
 

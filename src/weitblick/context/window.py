@@ -17,7 +17,7 @@ from weitblick.batches.layout import Layout
 
 
 @dataclass(frozen=True)
-class Readers:
+class WindowQueries:
     """Query sentences by the window they read; those that follow each other and read the same one (the hypotheses of a
     sentence) are one row, so that R rows of packed queries face R windows.
 
@@ -81,7 +81,7 @@ class Windows:
         same = self._keys[window.clamp_min(0)] // self._span == layout.documents
         return torch.where((window >= 0) & same, window, -1)
 
-    def readers(self, layout: Layout, use: Tensor | None) -> Readers:
+    def queries(self, layout: Layout, use: Tensor | None) -> WindowQueries:
         """Who reads which window; query sentences with false in `use` [Sq] read none."""
         window = self.find(layout)
         present = window >= 0 if use is None else (window >= 0) & use.to(window.device)
@@ -90,10 +90,12 @@ class Windows:
         count = int(row[-1]) + 1 if layout.sentences else 0
         lengths = row.new_zeros(count).index_add_(0, row, layout.lengths)
         windows = row.new_empty(count).index_copy_(0, row, window.clamp_min(0))
-        return Readers(Layout(lengths, row.new_zeros(count), row.new_zeros(count)), windows, present[layout.sentence])
+        return WindowQueries(
+            Layout(lengths, row.new_zeros(count), row.new_zeros(count)), windows, present[layout.sentence]
+        )
 
 
-class Recollection:
+class WindowCache:
     """What was computed for some windows, kept while decoding asks for the same ones, or fewer, at every step."""
 
     def __init__(self) -> None:

@@ -17,20 +17,20 @@ from torch import Tensor, nn
 
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.context.layer import ContextResult, Gate
-from weitblick.context.module import ContextModule, initialise
-from weitblick.context.window import Readers, Recollection, Windows
+from weitblick.context.layer import Gate
+from weitblick.context.module import Bank, ContextModule, ContextResult, Projected, initialise
+from weitblick.context.window import WindowCache, WindowQueries, Windows
 from weitblick.sentence.layers import Dropout, SourceAttention, sinusoids
 from weitblick.sentence.transformer import EncoderLayer
 
 
 @dataclass(frozen=True)
-class ZhangBank:
+class ZhangBank(Bank):
     """Source embeddings of all context tokens [T, d] and the windows over them, encoded when they are first read."""
 
     windows: Windows
     embeddings: Tensor
-    encoded: Recollection = field(default_factory=Recollection)
+    encoded: WindowCache = field(default_factory=WindowCache)
 
 
 class ContextSubLayer(nn.Module):
@@ -58,11 +58,12 @@ class ContextSubLayer(nn.Module):
 
 class ZhangContext(ContextModule):
     own_encoder = True
+    fixes_sentence_model = True
 
     def __init__(self, context: ContextSection, model: ModelSection) -> None:
         super().__init__()
         assert context.sentences is not None
-        self.sentences = context.sentences
+        self.sentences = self._window = context.sentences
         self.encoder = EncoderLayer(model)
         self.encoder_norm = nn.LayerNorm(model.dimension) if model.norm == "pre" else nn.Identity()
         self.dropout = Dropout(model.dropout.embedding)
@@ -74,17 +75,23 @@ class ZhangContext(ContextModule):
     def sub_layers(self) -> list[ContextSubLayer]:
         return cast(list[ContextSubLayer], list(self.layers))
 
-    def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ZhangBank:
-        """`values` are source embeddings."""
-        return ZhangBank(Windows(layout, self.sentences), values)
+    def gate_parameters(self) -> list[nn.Parameter]:
+        return [parameter for layer in self.sub_layers for parameter in layer.gate.parameters()]
+
+    def project(self, keys: Tensor, values: Tensor, layout: Layout) -> Projected:
+        """`values` are source embeddings; they are encoded window by window, when they are read."""
+        return Projected(layout, {"embeddings": values})
+
+    def bank(self, projected: Projected) -> ZhangBank:
+        return ZhangBank(Windows(projected.layout, self._window), projected.rows["embeddings"])
 
     def inside(
-        self, layout: Layout, bank: ZhangBank, use: Tensor | None = None, floor: float = 0.0, record: bool = False
+        self, layout: Layout, bank: ZhangBank, use: Tensor | None = None, floor: float = 0.0, need_weights: bool = False
     ) -> ZhangPass:
-        readers = bank.windows.readers(layout, use)
+        queries = bank.windows.queries(layout, use)
         if not len(bank.windows):
-            return ZhangPass(self, readers, bank, [], floor)
-        return ZhangPass(self, readers, bank, bank.encoded.get(readers.windows, partial(self._encode, bank)), floor)
+            return ZhangPass(self, queries, bank, [], floor)
+        return ZhangPass(self, queries, bank, bank.encoded.get(queries.windows, partial(self._encode, bank)), floor)
 
     def _encode(self, bank: ZhangBank, windows: Tensor) -> tuple[Tensor, ...]:
         """Bias [R, 1, 1, W], then keys and values [R, H, W, d_k] for each layer, of the words of these windows."""
@@ -107,29 +114,29 @@ class ZhangPass:
     """One pass: a sub-layer for each layer, and the gates they used."""
 
     def __init__(
-        self, context: ZhangContext, readers: Readers, bank: ZhangBank, encoded: Sequence[Tensor], floor: float
+        self, context: ZhangContext, queries: WindowQueries, bank: ZhangBank, encoded: Sequence[Tensor], floor: float
     ) -> None:
-        self.readers, self.bank, self.floor = readers, bank, floor
+        self.queries, self.bank, self.floor = queries, bank, floor
         self.gates: list[Tensor] = []
         self.sub_layers: list[Callable[[Tensor], Tensor]] = []
         for number, layer in enumerate(context.sub_layers if encoded else []):
             keys, values = encoded[1 + 2 * number : 3 + 2 * number]
-            read = partial(layer.attention.read, layout=readers.rows, keys=keys, values=values, bias=encoded[0])
+            read = partial(layer.attention.read, layout=queries.rows, keys=keys, values=values, bias=encoded[0])
             self.sub_layers.append(partial(self._apply, layer, read))
 
     def _apply(self, layer: ContextSubLayer, read: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         mixed, share = layer(x, read, self.floor)
         self.gates.append(share.detach().mean(-1))
-        return torch.where(self.readers.present.unsqueeze(-1), mixed, x)
+        return torch.where(self.queries.present.unsqueeze(-1), mixed, x)
 
     def result(self, states: Tensor) -> ContextResult:
         """The gate is the mean over layers."""
-        readers, present = self.readers, self.readers.present
+        queries, present = self.queries, self.queries.present
         ones = states.new_ones(len(states))
         if not self.gates:
             return ContextResult(states, ones, torch.zeros_like(ones), present)
         gate = torch.stack(self.gates).mean(0).masked_fill(~present, 1.0)
-        support = self.bank.windows.counts[readers.windows][readers.rows.sentence].to(states.dtype)
+        support = self.bank.windows.counts[queries.windows][queries.rows.sentence].to(states.dtype)
         return ContextResult(states, gate, support.masked_fill(~present, 0.0), present)
 
 

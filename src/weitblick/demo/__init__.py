@@ -114,7 +114,7 @@ def _figures(folder: Path, corpus: Path) -> dict[str, Any]:
 
 
 def _row(row: Row, translator: Translator, items: list[SuiteItem], documents: list[Document]) -> dict[str, Any]:
-    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_target)
+    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_translations)
     result = summarise(judge_suite(translator.model, encoded, row.mode, seed=SEED))
     metric = build_metric("sacrebleu")
     translated = translate_with(translator, documents, row.mode, TranslationOptions(beam=1), seed=SEED)

@@ -70,7 +70,7 @@ def translations_of(translator: Translator, document: Document, beam: int = 4) -
     else:
         together = _best(units, translate_units(model, units, TranslationOptions(beam=beam)))
     first = alone
-    if model.reads_target and model.frozen is not None:
+    if model.first_pass() is not model:
         first = _best(units, translate_units(model, units, TranslationOptions(beam=beam, passes=1)))
     contexts = [unit.given or ids for unit, ids in zip(units, first, strict=True)]
     empty = len(document.sentences) - len({unit.sentence for unit in units})
@@ -113,12 +113,13 @@ def explain_translations(
         [words_in(pipeline, ids, "target", text) for ids, text in zip(side, pipeline.decode_target(side), strict=True)]
         for side in (given.targets, given.targets_without, given.contexts)
     )
-    if not model.reads_target:
+    if not model.reads_translations:
         contexts = sources
+    by_target_words = model.sides is not None and model.sides.queries == "target"
     packer = AttentionPacker(contexts, most)
     sentences = []
     for index, traced in enumerate(trace(model, given.sources, given.targets, given.contexts)):
-        queries = targets[index] if model.in_decoder else sources[index]
+        queries = targets[index] if by_target_words else sources[index]
         choices = _Choices(pipeline, given.targets[index], given.targets_without[index], without[index])
         sentences.append(
             SentenceExplanation(

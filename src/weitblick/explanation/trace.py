@@ -15,12 +15,13 @@ from torch import Tensor
 
 from weitblick.batches.batch import Packed, pack_source, pack_target
 from weitblick.batches.layout import Layout
-from weitblick.context.layer import ContextResult
-from weitblick.context.module import Bank
-from weitblick.context.record import AttentionRecord
-from weitblick.model.document_model import DocumentModel, Reading
+from weitblick.context.module import ContextResult
+from weitblick.context.weights import AttentionWeights
+from weitblick.model.context import Context, ContextOptions
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.words import WordDistribution
 
-RECORD_ELEMENTS = 40_000_000
+WEIGHT_ELEMENTS = 40_000_000
 LOGIT_ELEMENTS = 4_000_000
 USUAL_HEADS = 8
 
@@ -63,20 +64,21 @@ def trace(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> It
     (decoder integration); source context is `sources` itself."""
     device = next(model.parameters()).device
     everything = list(range(len(sources)))
-    bank = None
-    if model.context is not None and sources:
-        target = _target(contexts, everything, device)[0] if model.reads_target else None
-        bank = model.bank(_source(sources, everything, device), target)
+    context = None
+    if sources:
+        target = _target(contexts, everything, device)[0] if model.reads_translations else None
+        context = model.offer(_source(sources, everything, device), target)
     for part in _parts(model, sources, targets, contexts):
-        yield from _trace_part(model, sources, targets, part, bank, device)
+        yield from _trace_part(model, sources, targets, part, context, device)
 
 
 def _parts(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[list[int]]:
-    """Runs of sentences whose attention record is not too large."""
-    queries = targets if model.in_decoder else sources
-    columns = sum(len(ids) for ids in (contexts if model.reads_target else sources))
+    """Runs of sentences whose attention weights are not too large."""
+    sides = model.sides
+    queries = targets if sides is not None and sides.queries == "target" else sources
+    columns = sum(len(ids) for ids in (contexts if model.reads_translations else sources))
     heads = model.section.heads or USUAL_HEADS
-    allowed = max(1, RECORD_ELEMENTS // max(1, columns * heads))
+    allowed = max(1, WEIGHT_ELEMENTS // max(1, columns * heads))
     part: list[int] = []
     size = 0
     for index, ids in enumerate(queries):
@@ -100,25 +102,25 @@ def _target(targets: Ids, part: list[int], device: torch.device) -> tuple[Packed
 
 
 def _trace_part(
-    model: DocumentModel, sources: Ids, targets: Ids, part: list[int], bank: Bank | None, device: torch.device
+    model: DocumentModel, sources: Ids, targets: Ids, part: list[int], context: Context | None, device: torch.device
 ) -> Iterator[SentenceTrace]:
     source = _source(sources, part, device)
     target, labels = _target(targets, part, device)
-    recording = Reading(record=True)
-    memory, encoded = model.encode(source, bank, recording)
-    output = model.decode(target, memory, source.layout, bank, recording)
+    options = ContextOptions(need_weights=True)
+    memory, encoded = model.encode(source, context, options)
+    output = model.decode(target, memory, source.layout, context, options)
     plain_memory, _ = model.encode(source, None)
     plain = model.decode(target, plain_memory, source.layout, None)
-    predictions = _compare(model, output.states, plain.states, labels)
+    predictions = _compare(output.words, plain.words, labels)
     weights = model.sentence.source_weights(target.tokens, target.layout, memory, source.layout)
-    context, layout = (encoded, source.layout) if encoded is not None else (output.context, target.layout)
+    result, layout = (encoded, source.layout) if encoded is not None else (output.context, target.layout)
     for place in range(len(part)):
         steps = _words_of(target.layout, place)
         reading = weights[place, : steps.stop - steps.start, : len(sources[part[place]])]
         yield SentenceTrace(
             Predictions(*(figure[steps].cpu().numpy() for figure in predictions)),
             reading.float().cpu().numpy(),
-            **_context(context, _words_of(layout, place)),
+            **_context(result, _words_of(layout, place)),
         )
 
 
@@ -128,15 +130,14 @@ def _words_of(layout: Layout, place: int) -> slice:
     return slice(start, start + length - 1)
 
 
-def _compare(model: DocumentModel, states: Tensor, plain: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+def _compare(words: WordDistribution, plain: WordDistribution, labels: Tensor) -> tuple[Tensor, ...]:
     """[T] each: the figures of `Predictions`, some rows of logits at a time."""
-    weight, bias = model.sentence.output()
-    step = max(1, LOGIT_ELEMENTS // weight.shape[0])
+    step = max(1, LOGIT_ELEMENTS // words.softmax.vocabulary)
     parts = []
     for start in range(0, len(labels), step):
         rows = slice(start, start + step)
-        with_context = torch.addmm(bias, states[rows], weight.t()).float().log_softmax(-1)
-        without = torch.addmm(bias, plain[rows], weight.t()).float().log_softmax(-1)
+        with_context = words.table(rows)
+        without = plain.table(rows)
         chosen = labels[rows, None]
         divergence = (with_context.exp() * (with_context - without)).sum(-1).clamp_min(0)
         parts.append(
@@ -156,20 +157,20 @@ def _context(context: ContextResult | None, queries: slice) -> dict[str, np.ndar
     if context is None or queries.stop <= queries.start:
         return {}
     share = {"context_share": 1.0 - context.gate[queries].float().cpu().numpy()}
-    record = context.record
-    table = -1 if record is None else int(record.documents[queries.start])
-    if record is None or table < 0 or not bool(record.visible[queries.start].any()):
+    weights = context.weights
+    table = -1 if weights is None else int(weights.documents[queries.start])
+    if weights is None or table < 0 or not bool(weights.visible[queries.start].any()):
         return dict(share)
-    return {**share, **_columns(record, queries, table)}
+    return {**share, **_columns(weights, queries, table)}
 
 
-def _columns(record: AttentionRecord, queries: slice, table: int) -> dict[str, np.ndarray | None]:
-    sentences = record.sentence_positions[table].cpu().numpy()
-    words = record.word_columns[table].cpu().numpy()
-    rescaled = record.rescaled
+def _columns(weights: AttentionWeights, queries: slice, table: int) -> dict[str, np.ndarray | None]:
+    sentences = weights.sentence_positions[table].cpu().numpy()
+    words = weights.word_columns[table].cpu().numpy()
+    rescaled = weights.rescaled
     count, pieces = int((sentences >= 0).sum()), int((words >= 0).sum())  # padding is at the end
     return {
-        "sentence_weights": record.sentence_weights[queries, :, :count].float().cpu().numpy(),
+        "sentence_weights": weights.sentence_weights[queries, :, :count].float().cpu().numpy(),
         "word_weights": None if rescaled is None else rescaled[queries, :, :pieces].float().cpu().numpy(),
         "sentences": sentences[:count],
         "word_columns": words[:pieces],

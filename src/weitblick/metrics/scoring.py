@@ -13,12 +13,11 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.batch import pack_target
-from weitblick.context.layer import ContextResult
-from weitblick.context.module import Bank
+from weitblick.context.module import ContextResult
 from weitblick.errors import UserError
+from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence.loss import token_log_probabilities
-from weitblick.translation.context import Sources, source_bank, target_bank
+from weitblick.model.sources import Sources
 
 ContextMode = Literal["own", "removed", "random"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("own", "removed", "random")
@@ -62,7 +61,7 @@ class Scores:
 
 
 @dataclass
-class _Reading:
+class _ContextSums:
     """Sums over words that read context."""
 
     words: int = 0
@@ -103,15 +102,15 @@ def score_candidates(
         context = "removed"
     model.eval()
     order = reading_order(len(documents), seed) if context == "random" else sorted({c.document for c in candidates})
-    sums, reading = np.zeros(len(candidates)), _Reading()
+    sums, reads = np.zeros(len(candidates)), _ContextSums()
     for run in _runs(documents, candidates, order, context, batch_tokens):
-        sums[run.candidates] = _score_run(model, documents, candidates, run, context, batch_tokens, reading)
+        sums[run.candidates] = _score_run(model, documents, candidates, run, context, batch_tokens, reads)
         if progress is not None:
             progress(len(run.candidates))
     tokens = np.array([len(candidate.target) + 1 for candidate in candidates], dtype=np.int64)
-    if not reading.words:
+    if not reads.words:
         return Scores(sums, tokens)
-    return Scores(sums, tokens, reading.gate / reading.words, reading.support / reading.words)
+    return Scores(sums, tokens, reads.gate / reads.words, reads.support / reads.words)
 
 
 def reading_order(count: int, seed: int) -> list[int]:
@@ -158,7 +157,7 @@ def _score_run(
     run: _Run,
     context: ContextMode,
     batch_tokens: int,
-    reading: _Reading,
+    reads: _ContextSums,
 ) -> np.ndarray:
     """[N] log-probabilities of the run's candidates."""
     if not run.candidates:
@@ -175,22 +174,21 @@ def _score_run(
         next(model.parameters()).device,
     )
     if context == "removed":
-        bank, memory = None, current.encode(model.sentence)
+        offered, memory = None, current.encode(model.sentence)
     else:
         read = run.documents + ([] if run.last_read is None else [run.last_read])
-        bank, memory = _context(model, [documents[document] for document in read], tested)
-        memory, result = _read_in_encoder(model, current, memory, bank)
-        reading.add(result)
+        offered, memory = _context(model, [documents[document] for document in read], tested)
+        memory, result = model.encode(current.pack(range(len(current))), offered, states=memory)
+        reads.add(result)
     row = {key: index for index, key in enumerate(tested)}
     rows = [row[place[candidate.document], candidate.sentence] for candidate in chosen]
-    return _decode(
-        model, current, memory, bank, rows, [candidate.target for candidate in chosen], batch_tokens, reading
-    )
+    targets = [candidate.target for candidate in chosen]
+    return _decode(model, current, memory, offered, rows, targets, batch_tokens, reads)
 
 
 def _context(
     model: DocumentModel, documents: Sequence[ScoringDocument], tested: Sequence[tuple[int, int]]
-) -> tuple[Bank, Tensor]:
+) -> tuple[Context | None, Tensor]:
     """What the documents offer to read, and the sentence model's own states of the tested sentences [T, d]."""
     places = [(number, index) for number, document in enumerate(documents) for index in range(len(document.sources))]
     sources = Sources(
@@ -200,13 +198,10 @@ def _context(
         next(model.parameters()).device,
     )
     memory = sources.encode(model.sentence)
-    if model.reads_target:
-        targets = [ids for document in documents for ids in _targets(document)]
-        bank = target_bank(model, sources, memory, targets)
-    else:
-        bank = source_bank(model, sources, memory)
+    targets = [ids for document in documents for ids in _targets(document)] if model.reads_translations else None
+    context = model.context_of(sources, memory, targets)
     index = {key: number for number, key in enumerate(places)}
-    return bank, memory.index_select(0, sources.rows([index[key] for key in tested]))
+    return context, memory.index_select(0, sources.rows([index[key] for key in tested]))
 
 
 def _targets(document: ScoringDocument) -> Sequence[Ids]:
@@ -215,29 +210,15 @@ def _targets(document: ScoringDocument) -> Sequence[Ids]:
     return document.targets
 
 
-def _read_in_encoder(
-    model: DocumentModel, current: Sources, memory: Tensor, bank: Bank
-) -> tuple[Tensor, ContextResult | None]:
-    """What the decoder reads of the tested sentences [T, d], where the encoder mixes context in."""
-    if not model.in_encoder:
-        return memory, None
-    packed = current.pack(range(len(current)))
-    assert model.context is not None
-    if model.context.own_encoder:  # its layers read the context: states without are of no use
-        return model.encode(packed, bank)
-    result = model.context(memory, memory, packed.layout, bank)
-    return result.states, result
-
-
 def _decode(
     model: DocumentModel,
     current: Sources,
     memory: Tensor,
-    bank: Bank | None,
+    context: Context | None,
     rows: Sequence[int],
     targets: Sequence[Ids],
     batch_tokens: int,
-    reading: _Reading,
+    reads: _ContextSums,
 ) -> np.ndarray:
     """[N] log-probabilities of the targets; `rows` [N] says which sentence of `current` each translates."""
     lengths = current.lengths[rows] + np.array([len(target) + 1 for target in targets])
@@ -252,9 +233,9 @@ def _decode(
             [targets[number] for number in part], layout.documents.tolist(), layout.positions.tolist()
         )
         target = packed.to(current.device)
-        output = model.decode(target, own, layout, bank)
-        reading.add(output.context)
-        tokens = token_log_probabilities(output.states, *model.sentence.output(), labels.to(current.device))
+        output = model.decode(target, own, layout, context)
+        reads.add(output.context)
+        tokens = output.words.log_probabilities(labels.to(current.device))
         total = tokens.new_zeros(len(part), dtype=torch.float64)
         sums.append(total.index_add_(0, target.layout.sentence, tokens.double()).cpu().numpy())
     return np.concatenate(sums)

@@ -1,54 +1,37 @@
-"""A sentence-level model that reads its document: how context enters the encoder or the decoder."""
+"""A sentence-level model that reads its document: what its documents offer, and where that is read (see `context`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from weitblick.batches.batch import Batch, Packed
+from weitblick.batches.batch import Batch, IdLists, Packed
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
-from weitblick.context.module import Bank, ContextModule
+from weitblick.context.module import ContextModule, ContextResult, Projected
+from weitblick.model.context import PLAIN, Context, ContextOptions, Sides
+from weitblick.model.sources import Sources
+from weitblick.model.words import Pointer, Softmax, WordDistribution
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
-
-if TYPE_CHECKING:
-    from weitblick.context.layer import ContextResult
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """states [T, d] ready for the output projection, and what the context layer did, where there is one."""
+    """words: the distribution at every target step; context: what the context module did, where there is one."""
 
-    states: Tensor
+    words: WordDistribution
     context: ContextResult | None = None
 
-
-@dataclass(frozen=True)
-class Reading:
-    """How the current sentences read their context.
-
-    use        [S] sentences that get no context where false; None: all get it
-    documents  [S] document of the bank that each sentence reads; None: its own
-    floor      least share of the context in the gate
-    record     keep attention weights
-    """
-
-    use: Tensor | None = None
-    documents: Tensor | None = None
-    floor: float = 0.0
-    record: bool = False
-
-    def layout(self, layout: Layout) -> Layout:
-        return layout if self.documents is None else replace(layout, documents=self.documents)
-
-
-PLAIN = Reading()
+    @property
+    def states(self) -> Tensor:
+        """[T, d] that the output projection reads."""
+        return self.words.states
 
 
 class DocumentModel(nn.Module):
@@ -68,18 +51,37 @@ class DocumentModel(nn.Module):
         if frozen is not None:
             frozen.requires_grad_(False)
 
-    @property
-    def in_encoder(self) -> bool:
-        return self.context is not None and self.section.integration == "encoder"
+    # Who reads what.
 
     @property
-    def in_decoder(self) -> bool:
-        return self.context is not None and self.section.integration == "decoder"
+    def sides(self) -> Sides | None:
+        """Which side is context, and which side's words read it; None for a model without a context module."""
+        if self.context is None:
+            return None
+        if self.section.integration == "encoder":
+            return Sides(keys="source", queries="source")
+        return Sides(keys="source" if self.context.own_encoder else "target", queries="target")
 
     @property
-    def reads_target(self) -> bool:
-        """Whether target sentences are context: translations must be there before others can read them."""
-        return self.in_decoder and self.context is not None and not self.context.own_encoder
+    def reads_translations(self) -> bool:
+        """Whether target sentences are context."""
+        return self.sides is not None and self.sides.keys == "target"
+
+    @property
+    def online(self) -> bool:
+        """Whether only sentences before are read."""
+        return self.section.direction == "online"
+
+    @property
+    def provider(self) -> SentenceModel:
+        """The sentence model that context states come from: the stage-1 model where they are frozen."""
+        return self.sentence if self.frozen is None else self.frozen
+
+    def first_pass(self) -> DocumentModel:
+        """What translates a document before there are translations to read: with frozen states, the stage-1 model."""
+        if self.frozen is None or not self.reads_translations:
+            return self
+        return DocumentModel(self.frozen, None, self.section)
 
     def train(self, mode: bool = True) -> DocumentModel:
         super().train(mode)
@@ -90,24 +92,208 @@ class DocumentModel(nn.Module):
     def context_parameters(self) -> list[nn.Parameter]:
         return [] if self.context is None else list(self.context.parameters())
 
+    # What documents offer.
+
+    def context_of(
+        self,
+        sources: Sources,
+        states: Tensor,
+        targets: IdLists | None = None,
+        approved: Tensor | None = None,
+    ) -> Context | None:
+        """What documents offer, part by part. states [T, d]: the sentence model's own of the sources; targets: their
+        translations, without which a model that reads translations has nothing to read."""
+        if self.context is None or (self.reads_translations and targets is None):
+            return None
+        keys, values, layout = self._states_of(sources, states, targets)
+        return Context(layout, self.context.prepare(keys, values, layout), approved)
+
+    def offer(self, source: Packed, target: Packed | None = None) -> Context | None:
+        """What these sentences offer, from a pass of their own in one piece; with a gradient only if context states
+        are to have one."""
+        if self.context is None:
+            return None
+        with self._no_gradient_unless_wanted():
+            keys, values = self._keys_and_values(source, target)
+        layout = self._offered_layout(source, target)
+        return Context(layout, self.context.prepare(keys, values, layout))
+
+    def project(self, sources: Sources, states: Tensor, targets: IdLists | None) -> Projected:
+        """Sentences ready to be kept and read later, as a stream does; arguments as of `context_of`."""
+        assert self.context is not None
+        return self.context.project(*self._states_of(sources, states, targets))
+
+    def context_from(self, projected: Sequence[Projected], pointer: Pointer | None = None) -> Context | None:
+        """What sentences that were projected before offer."""
+        if self.context is None or not projected:
+            return None if pointer is None else Context(pointer=pointer)
+        together = Projected.join(projected)
+        return Context(together.layout, self.context.bank(together), pointer=pointer)
+
+    def _states_of(self, sources: Sources, states: Tensor, targets: IdLists | None) -> tuple[Tensor, Tensor, Layout]:
+        """Keys and values [T, d] of what the documents offer, and its layout."""
+        assert self.context is not None
+        if self.context.own_encoder:
+            return *self._keys_and_values(sources.pack(range(len(sources))), None), sources.layout()
+        if self.provider is not self.sentence:
+            states = sources.encode(self.provider)
+        if not self.reads_translations:
+            return states, states, sources.layout()
+        assert targets is not None, "this model reads translations"
+        pairs = [
+            self._keys_and_values(source, target, states.index_select(0, rows))
+            for source, target, rows in sources.pairs(targets)
+        ]
+        keys, values = (torch.cat(column) for column in zip(*pairs, strict=True))
+        return keys, values, sources.layout([len(target) + 1 for target in targets])
+
+    def _keys_and_values(
+        self, source: Packed, target: Packed | None, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """[T, d] that sentences offer; memory: the provider's encoder states of the source, if they are there."""
+        assert self.context is not None
+        if self.context.own_encoder:
+            embedded = self.provider.source_table(source.tokens).detach()
+            return embedded, embedded
+        if memory is None:
+            memory = self.provider.encode(source.tokens, source.layout)
+        if not self.reads_translations:
+            return memory, memory
+        assert target is not None, "bilingual context needs target sentences"
+        decoded = self.provider.decode(target.tokens, target.layout, memory, source.layout)
+        return self._of_target(self.provider, target.tokens, decoded)
+
+    def _of_target(self, model: SentenceModel, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
+        """Keys and values [T, d] that target sentences offer, from the decoder's pass of `model` over them."""
+        return states.attended, model.next_words(tokens) if self.section.values == "words" else states.final
+
+    def _offered_layout(self, source: Packed, target: Packed | None) -> Layout:
+        if not self.reads_translations:
+            return source.layout
+        assert target is not None
+        return target.layout
+
+    def _no_gradient_unless_wanted(self) -> torch.set_grad_enabled:
+        wanted = self.section.backpropagate and self.frozen is None
+        return torch.set_grad_enabled(torch.is_grad_enabled() and wanted)
+
+    # Where it is read.
+
     def forward(
         self,
         batch: Batch,
-        reading: Reading = PLAIN,
+        options: ContextOptions = PLAIN,
         source_tokens: Tensor | None = None,
-        bank: Bank | None = None,
+        context: Context | None = None,
     ) -> ModelOutput:
         """One teacher-forced pass. `source_tokens` replaces the current source (words hidden), not the context's;
-        `bank` replaces the batch's own context (that of other documents, as a control)."""
+        `context` replaces the batch's own (by that of other documents, as a control)."""
         current = batch.current
         source = current.source if source_tokens is None else Packed(source_tokens, current.source.layout)
-        live = self.context is not None and bank is None
-        if live and self._apart(batch, source_tokens):
+        own = self.context is not None and (context is None or context.bank is None)
+        if own and self._apart(batch, source_tokens):
             everything = batch.all_sentences
-            bank, live = self.bank(everything.source, everything.target), False
-        memory, read = self._encode(source, bank, reading, live)
-        output = self._decode(current.target, memory, source.layout, bank, reading, live)
+            found = self.offer(everything.source, everything.target)
+            assert found is not None
+            context, own = found if context is None else replace(context, layout=found.layout, bank=found.bank), False
+        states = None
+        if own and not self.reads_translations:
+            states = self.sentence.encode(source.tokens, source.layout)
+            context = self._live(states, states, source.layout, context)
+        memory, read = self.encode(source, context, options, states)
+        output = self._decode(
+            lambda extras: self.sentence.decode(
+                current.target.tokens, current.target.layout, memory, source.layout, extras
+            ),
+            current.target,
+            context,
+            options,
+            live=own and self.reads_translations,
+        )
         return output if read is None else replace(output, context=read)
+
+    def encode(
+        self,
+        source: Packed,
+        context: Context | None = None,
+        options: ContextOptions = PLAIN,
+        states: Tensor | None = None,
+    ) -> tuple[Tensor, ContextResult | None]:
+        """The memory that the decoder reads [T, ...]. states: the sentence model's own, if they are there."""
+        bank = None if context is None or self.sides is None or self.sides.queries == "target" else context.bank
+        if bank is None:
+            return self.sentence.encode(source.tokens, source.layout) if states is None else states, None
+        assert self.context is not None
+        layout, how = options.layout(source.layout), _arguments(options)
+        inside = self.context.inside(layout, bank, **how)
+        if inside is not None:  # its layers read the context: states without are of no use
+            result = inside.result(self.sentence.encode(source.tokens, source.layout, inside.sub_layers))
+        else:
+            own = self.sentence.encode(source.tokens, source.layout) if states is None else states
+            result = self.context(own, own, layout, bank, **how)
+        return result.states, result
+
+    def decode(
+        self,
+        target: Packed,
+        memory: Tensor,
+        source_layout: Layout,
+        context: Context | None = None,
+        options: ContextOptions = PLAIN,
+    ) -> ModelOutput:
+        """Teacher-forced decoding over a memory from `encode`."""
+        return self._decode(
+            lambda extras: self.sentence.decode(target.tokens, target.layout, memory, source_layout, extras),
+            target,
+            context,
+            options,
+        )
+
+    def step(
+        self, tokens: Tensor, cache: DecodeCache, hypotheses: Layout, context: Context | None = None
+    ) -> WordDistribution:
+        """The next step of all hypotheses [N]; `hypotheses` has one token for each."""
+        return self._decode(
+            lambda extras: self.sentence.step(tokens, cache, extras), Packed(tokens, hypotheses), context, PLAIN
+        ).words
+
+    def _decode(
+        self,
+        run: Callable[[SubLayers], DecoderStates],
+        target: Packed,
+        context: Context | None,
+        options: ContextOptions,
+        live: bool = False,
+    ) -> ModelOutput:
+        """Runs the decoder and reads the context inside its layers, behind them and at the output; live: the sentences
+        of this very pass are the context."""
+        reads = self.sides is not None and self.sides.queries == "target"
+        bank = None if context is None or not reads else context.bank
+        if bank is None and not live:
+            return self._output(run(None), None, target, context)
+        assert self.context is not None
+        layout, how = options.layout(target.layout), _arguments(options)
+        inside = None if bank is None else self.context.inside(layout, bank, **how)
+        if inside is not None:
+            states = run(inside.sub_layers)
+            return self._output(states, inside.result(states.final), target, context)
+        states = run(None)
+        if live:
+            keys, values = self._of_target(self.sentence, target.tokens, states)
+            bank = self._live(keys, values, target.layout, context).bank
+        result = self.context(states.final, states.attended, layout, bank, **how)
+        return self._output(states, result, target, context)
+
+    def _output(
+        self, states: DecoderStates, result: ContextResult | None, target: Packed, context: Context | None
+    ) -> ModelOutput:
+        """The distribution of words after the context module and, where there is one, the pointer."""
+        if result is not None:
+            states = DecoderStates(states.attended, result.states)
+        softmax = Softmax(states.final, *self.sentence.output())
+        pointer = None if context is None else context.pointer
+        pointed = None if pointer is None else pointer.point(states, softmax, target)
+        return ModelOutput(WordDistribution(softmax, pointed), result)
 
     def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
         """Whether context states need a pass of their own: the current sentences' states are not what is read."""
@@ -115,101 +301,14 @@ class DocumentModel(nn.Module):
         other_states = self.context.own_encoder or self.frozen is not None
         return other_states or batch.context is not None or source_tokens is not None
 
-    def bank(self, source: Packed, target: Packed | None) -> Bank:
-        """The context that these sentences offer, from a pass of their own without gradient."""
+    def _live(self, keys: Tensor, values: Tensor, layout: Layout, given: Context | None) -> Context:
+        """The current sentences' own states as context; keys and values stay one tensor where they are the same."""
         assert self.context is not None
-        model = self.sentence if self.frozen is None else self.frozen
-        with torch.set_grad_enabled(torch.is_grad_enabled() and self.section.backpropagate and self.frozen is None):
-            if self.context.own_encoder:
-                keys = values = model.source_table(source.tokens).detach()
-                layout = source.layout
-            elif self.in_encoder:
-                keys = values = model.encode(source.tokens, source.layout)
-                layout = source.layout
-            else:
-                assert target is not None, "bilingual context needs target sentences"
-                memory = model.encode(source.tokens, source.layout)
-                decoded = model.decode(target.tokens, target.layout, memory, source.layout)
-                keys, values, layout = *self.target_context(model, target.tokens, decoded), target.layout
-        return self.context.prepare(keys, values, layout)
+        if not self.section.backpropagate:
+            kept = keys.detach()
+            keys, values = kept, kept if values is keys else values.detach()
+        return replace(given or Context(), layout=layout, bank=self.context.prepare(keys, values, layout))
 
-    def target_context(self, model: SentenceModel, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
-        """Keys and values [T, d] that target sentences offer, from the decoder's pass of `model` over them."""
-        return states.attended, model.next_words(tokens) if self.section.values == "words" else states.final
 
-    def encode(
-        self, source: Packed, bank: Bank | None, reading: Reading = PLAIN
-    ) -> tuple[Tensor, ContextResult | None]:
-        """The memory that the decoder reads [T, ...]. Without a bank there is no context."""
-        return self._encode(source, bank, reading)
-
-    def decode(
-        self, target: Packed, memory: Tensor, source_layout: Layout, bank: Bank | None, reading: Reading = PLAIN
-    ) -> ModelOutput:
-        """Teacher-forced decoding over a memory from `encode`."""
-        return self._decode(target, memory, source_layout, bank, reading)
-
-    def step(self, tokens: Tensor, cache: DecodeCache, hypotheses: Layout, bank: Bank | None) -> Tensor:
-        """The next step of all hypotheses [N] -> states [N, d]; `hypotheses` has one token for each."""
-        if not self.in_decoder or bank is None:
-            return self.sentence.step(tokens, cache).final
-        return self._read(
-            lambda extras: self.sentence.step(tokens, cache, extras), Packed(tokens, hypotheses), bank
-        ).states
-
-    def _encode(
-        self, source: Packed, bank: Bank | None, reading: Reading, live: bool = False
-    ) -> tuple[Tensor, ContextResult | None]:
-        def run(extras: SubLayers = None) -> DecoderStates:
-            memory = self.sentence.encode(source.tokens, source.layout, extras)
-            return DecoderStates(memory, memory)
-
-        if not self.in_encoder or (bank is None and not live):
-            return run().final, None
-        result = self._read(run, source, bank, reading)
-        return result.states, result
-
-    def _decode(
-        self,
-        target: Packed,
-        memory: Tensor,
-        source_layout: Layout,
-        bank: Bank | None,
-        reading: Reading,
-        live: bool = False,
-    ) -> ModelOutput:
-        def run(extras: SubLayers = None) -> DecoderStates:
-            return self.sentence.decode(target.tokens, target.layout, memory, source_layout, extras)
-
-        if not self.in_decoder or (bank is None and not live):
-            return ModelOutput(run().final)
-        result = self._read(run, target, bank, reading)
-        return ModelOutput(result.states, result)
-
-    def _read(
-        self,
-        run: Callable[[SubLayers], DecoderStates],
-        readers: Packed,
-        bank: Bank | None,
-        reading: Reading = PLAIN,
-    ) -> ContextResult:
-        """Runs the encoder or decoder and reads the context, inside its layers or behind them; without a bank, the
-        sentences of this very pass are the context."""
-        assert self.context is not None
-        layout = reading.layout(readers.layout)
-        how: dict[str, Any] = {"use": reading.use, "floor": reading.floor, "record": reading.record}
-        inside = None if bank is None else self.context.inside(layout, bank, **how)
-        if inside is not None:
-            return inside.result(run(inside.sub_layers).final)
-        states = run(None)
-        if bank is None:
-            bank = self.context.prepare(*self._as_context(readers.tokens, states), readers.layout)
-        return self.context(states.final, states.attended, layout, bank, **how)
-
-    def _as_context(self, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
-        """Keys and values; one and the same tensor where they are the same states."""
-        keys, values = self.target_context(self.sentence, tokens, states)
-        if self.section.backpropagate:
-            return keys, values
-        kept = keys.detach()
-        return kept, kept if values is keys else values.detach()
+def _arguments(options: ContextOptions) -> dict[str, Any]:
+    return {"use": options.use, "floor": options.floor, "need_weights": options.need_weights}

@@ -130,10 +130,10 @@ def judge_suite(
 
 def without_context(model: DocumentModel, items: Sequence[SuiteItem]) -> int:
     """Items whose document offers nothing to read to this model (any other sentence, if it reads none at all)."""
-    online = model.context is not None and model.section.direction == "online"
+    online = model.context is not None and model.online
     count = 0
     for item in items:
-        texts = item.targets if model.reads_target and item.targets is not None else item.sources
+        texts = item.targets if model.reads_translations and item.targets is not None else item.sources
         others = texts[: item.sentence] if online else (*texts[: item.sentence], *texts[item.sentence + 1 :])
         count += not any(text and text.strip() for text in others)
     return count

@@ -67,7 +67,8 @@ def measure_size(candidate: Candidate) -> Size:
             parts[part] = parts.get(part, 0) + parameter.numel()
     if model.context is not None:
         parts["context"] = count(model.context)
-    return Size(candidate.name, sum(parts.values()), parts, 0 if model.frozen is None else count(model.frozen))
+    frozen = 0 if model.provider is model.sentence else count(model.provider)
+    return Size(candidate.name, sum(parts.values()), parts, frozen)
 
 
 def count(module: nn.Module) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.model.document_model import PLAIN, DocumentModel, Reading
+from weitblick.model.context import PLAIN, ContextOptions
+from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_model
 from weitblick.profiling.complexity import Candidate
-from weitblick.sentence.loss import smoothed_cross_entropy
 from weitblick.text.special import EOS
 from weitblick.training.optimisation import Optimiser
 from weitblick.translation.options import TranslationOptions
@@ -113,17 +113,16 @@ class _Run:
         started = time.perf_counter()
         self.update += 1
         self.optimiser.prepare(self.update)
-        output = model(self.batch, self._reading())
-        loss, _ = smoothed_cross_entropy(output.states, *model.sentence.output(), labels, self.stage.label_smoothing)
+        loss, _ = model(self.batch, self._options()).words.loss(labels, self.stage.label_smoothing)
         (loss / len(labels)).backward()
         self.optimiser.step(1.0)
         self.optimiser.zero()
         return len(labels) / (time.perf_counter() - started)
 
-    def _reading(self) -> Reading:
+    def _options(self) -> ContextOptions:
         if self.model.context is None:
             return PLAIN
-        return Reading(use=torch.rand(self.batch.current.sentences) >= self.stage.context_dropout)
+        return ContextOptions(use=torch.rand(self.batch.current.sentences) >= self.stage.context_dropout)
 
     def decode(self) -> float:
         """Words produced per second, all passes of the documents counted once."""
@@ -138,8 +137,7 @@ def _model(candidate: Candidate) -> DocumentModel:
     if candidate.folder is not None:
         return load_model(candidate.folder).model
     model = candidate.build()
-    for sentence in (model.sentence, model.frozen):
-        if sentence is not None:
-            with torch.no_grad():
-                sentence.output_bias[EOS] = NEVER
+    for sentence in {model.sentence, model.provider}:
+        with torch.no_grad():
+            sentence.output_bias[EOS] = NEVER
     return model

@@ -7,14 +7,17 @@ from torch import Tensor
 
 from weitblick.batches.batch import Batch, Packed
 from weitblick.config.recipe import ContextStageSection, StageSection
-from weitblick.model.document_model import PLAIN, DocumentModel, Reading
+from weitblick.model.context import PLAIN, ContextOptions
+from weitblick.model.document_model import DocumentModel
 from weitblick.text.special import EOS, UNK
 
 OFTEN = 0.4
 """A word in more than so many of a document's sentences is no clue to what a hidden one is."""
 
 
-def lessons(model: DocumentModel, batch: Batch, section: StageSection, update: int) -> tuple[Reading, Tensor | None]:
+def lessons(
+    model: DocumentModel, batch: Batch, section: StageSection, update: int
+) -> tuple[ContextOptions, Tensor | None]:
     """How this batch reads its context, and its source with words hidden, where any are."""
     if not isinstance(section, ContextStageSection):
         return PLAIN, None
@@ -25,7 +28,7 @@ def lessons(model: DocumentModel, batch: Batch, section: StageSection, update: i
     floor = 0.0
     if section.context_floor_updates:
         floor = section.context_floor * max(0.0, 1 - update / section.context_floor_updates)
-    return Reading(use=use, floor=floor), hidden
+    return ContextOptions(use=use, floor=floor), hidden
 
 
 def _hide_words(batch: Batch, section: ContextStageSection) -> Tensor | None:

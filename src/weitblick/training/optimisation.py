@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from weitblick.config.recipe import ContextStageSection, StageSection
-from weitblick.context.layer import Gate
 from weitblick.model.document_model import DocumentModel
 
 
@@ -29,11 +28,11 @@ class Optimiser:
         new = {id(p) for p in model.context_parameters()}
         trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         share = stage.sentence_rate if isinstance(stage, ContextStageSection) else 1.0
-        if model.section.kind == "zhang":
+        if model.context is not None and model.context.fixes_sentence_model:
             share = 0.0
         self.old = [(name, p) for name, p in trained if id(p) not in new]
         self.new = [(name, p) for name, p in trained if id(p) in new]
-        self.gates = [p for module in model.modules() if isinstance(module, Gate) for p in module.parameters()]
+        self.gates = [] if model.context is None else model.context.gate_parameters()
         self.shares = (share, 1.0)
         groups = [{"params": [p for _, p in group]} for group in (self.old, self.new)]
         self.adam = torch.optim.AdamW(

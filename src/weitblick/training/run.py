@@ -79,7 +79,7 @@ def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
     train_stores = [stores["train"], *([stores["mix"]] if "mix" in stores else [])]
     translated = None
     wish = recipe.context_stage.target_context
-    if wish != "reference" and model.reads_target:
+    if wish != "reference" and model.reads_translations:
         every = 2 if wish == "mixed" else 1
         translated = [
             translated_store(sentence_model, store, store.folder.with_name(f"{store.folder.name}-{wish}"), world, every)
@@ -143,8 +143,8 @@ def _take_over(model: DocumentModel, base: DocumentModel) -> None:
     """Starts from the weights of another model: its sentence model, and its context layer where that is of the same
     kind. Frozen context states come from the stage-1 model for ever."""
     _copy(model.sentence, base.sentence)
-    if model.frozen is not None:
-        _copy(model.frozen, base.frozen or base.sentence)
+    if model.provider is not model.sentence:
+        _copy(model.provider, base.provider)
     if model.context is not None and base.context is not None and _place(model) == _place(base):
         _copy(model.context, base.context)
 

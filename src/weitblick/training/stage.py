@@ -21,7 +21,6 @@ from weitblick.distributed import World
 from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_weights, read_weights, weights_of
-from weitblick.sentence.loss import smoothed_cross_entropy
 from weitblick.training.lessons import lessons
 from weitblick.training.logs import Logs
 from weitblick.training.optimisation import Optimiser
@@ -180,13 +179,11 @@ class StageRun:
         return sums
 
     def _backward(self, batch: Batch) -> torch.Tensor:
-        reading, hidden = lessons(self.model, batch, self.section, self.progress.update)
+        options, hidden = lessons(self.model, batch, self.section, self.progress.update)
         autocast = torch.autocast("cuda", self.half) if self.half else nullcontext()
         with autocast:
-            output = self.model(batch, reading, hidden)
-        loss, likelihood = smoothed_cross_entropy(
-            output.states, *self.model.sentence.output(), batch.current.labels, self.section.label_smoothing
-        )
+            output = self.model(batch, options, hidden)
+        loss, likelihood = output.words.loss(batch.current.labels, self.section.label_smoothing)
         self.scaler.scale(loss / self.section.batch_tokens).backward()
         figures = [float(len(batch.current.labels)), float(loss.detach()), float(likelihood), 0.0, 0.0, 0.0]
         if output.context is not None:

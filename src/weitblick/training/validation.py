@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from weitblick.batches.batch import Batch
+from weitblick.batches.batch import Batch, Pairs
 from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch
 from weitblick.batches.store import CorpusStore
 from weitblick.distributed import World
-from weitblick.model.document_model import DocumentModel, Reading
-from weitblick.sentence.loss import token_log_probabilities
+from weitblick.model.context import ContextOptions
+from weitblick.model.document_model import DocumentModel, ModelOutput
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def validate(
         batch = load_batch([store], plans[index]).to(world.device)
         output = model(batch)
         sums[0] += len(batch.current.labels)
-        sums[1] += _loss(model, output.states, batch)
+        sums[1] += _loss(output, batch)
         if output.context is None:
             continue
         present = output.context.present
@@ -62,9 +62,9 @@ def validate(
         sums[5] += output.context.support[present].double().sum().cpu()
         sums[6] += present.sum().cpu()
         none = torch.zeros(batch.current.sentences, dtype=torch.bool, device=world.device)
-        sums[2] += _loss(model, model(batch, Reading(use=none)).states, batch)
+        sums[2] += _loss(model(batch, ContextOptions(use=none)), batch)
         stranger = load_batch([store], plans[other[index]]).to(world.device).all_sentences
-        sums[3] += _loss(model, random_context(model, batch, stranger).states, batch)
+        sums[3] += _loss(random_context(model, batch, stranger), batch)
     model.train(training)
     sums = world.sum(sums).cpu()
     tokens, with_context, without, randomly, gate, support, queries = sums.tolist()
@@ -73,16 +73,16 @@ def validate(
     return Validation(with_context / tokens, without / tokens, randomly / tokens, gate / queries, support / queries)
 
 
-def random_context(model: DocumentModel, batch: Batch, stranger):
+def random_context(model: DocumentModel, batch: Batch, stranger: Pairs) -> ModelOutput:
     """The batch read with the documents of another batch as context."""
-    bank = model.bank(stranger.source, stranger.target)
+    context = model.offer(stranger.source, stranger.target)
     count = int(stranger.source.layout.documents.max()) + 1
     documents = batch.current.source.layout.documents % count
-    return model(batch, Reading(documents=documents), bank=bank)
+    return model(batch, ContextOptions(documents=documents), context=context)
 
 
-def _loss(model: DocumentModel, states: torch.Tensor, batch: Batch) -> float:
-    return -float(token_log_probabilities(states, *model.sentence.output(), batch.current.labels).double().sum())
+def _loss(output: ModelOutput, batch: Batch) -> float:
+    return -float(output.words.log_probabilities(batch.current.labels).double().sum())
 
 
 def _other_plans(count: int, seed: int) -> list[int]:

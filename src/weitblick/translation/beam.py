@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
-from weitblick.context.module import Bank
 from weitblick.errors import UserError
+from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
+from weitblick.sentence.candidates import Candidates
 from weitblick.text.special import BOS, EOS, UNK
-from weitblick.translation.candidates import Candidates, best_words
 
 NEVER_PRODUCED = 2  # PAD and BOS, the first ids
 NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translation with words
@@ -56,12 +56,12 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam_search(
-    model: DocumentModel, memory: Tensor, source: Layout, bank: Bank | None, options: SearchOptions
+    model: DocumentModel, memory: Tensor, source: Layout, context: Context | None, options: SearchOptions
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d]."""
     if not source.sentences:
         return []
-    return _Search(model, memory, source, bank, options).run()
+    return _Search(model, memory, source, context, options).run()
 
 
 @dataclass
@@ -120,11 +120,10 @@ class _Search:
     when its n best are settled, or at its greatest length."""
 
     def __init__(
-        self, model: DocumentModel, memory: Tensor, source: Layout, bank: Bank | None, options: SearchOptions
+        self, model: DocumentModel, memory: Tensor, source: Layout, context: Context | None, options: SearchOptions
     ) -> None:
-        self.model, self.bank, self.options = model, bank, options
+        self.model, self.context, self.options = model, context, options
         self.cache = model.sentence.start(memory, source)
-        self.output = model.sentence.output()
         self.limits = options.most_words(source.lengths - 1)  # [S]
         self.next_limit = int(self.limits.min())
         self.documents, self.positions = source.documents, source.positions
@@ -148,8 +147,8 @@ class _Search:
 
     def _advance(self, step: int) -> None:
         beam = self.options.beam
-        states = self.model.step(self.tokens, self.cache, self.layout, self.bank)
-        found = best_words(states, *self.output, 2 * beam, NEVER_PRODUCED if step else NOT_FIRST)
+        words = self.model.step(self.tokens, self.cache, self.layout, self.context)
+        found = words.best(2 * beam, NEVER_PRODUCED if step else NOT_FIRST)
         sums, parents, tokens = self._best(found, step)
         ended = (tokens[:, :beam] == EOS) & (sums[:, :beam] > -torch.inf)
         # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.

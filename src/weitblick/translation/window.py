@@ -6,21 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from weitblick.context.module import Bank
+from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.sources import Sources
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
-from weitblick.translation.context import Sources, read_sources, source_bank, target_bank
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import Unit
 
 Found = list[list[Hypothesis]]
-
-
-def first_pass_model(model: DocumentModel) -> DocumentModel:
-    """What translates without context where translations are context: with frozen states, the stage-1 model."""
-    if model.frozen is None or not model.reads_target:
-        return model
-    return DocumentModel(model.frozen, None, model.section)
 
 
 @torch.no_grad()
@@ -37,24 +30,24 @@ def translate_units(
     if not free:
         return found
     memory = sources.encode(model.sentence)
-    with_context = options.context and model.context is not None
-    if not with_context or not model.reads_target:
-        bank = source_bank(model, sources, memory) if with_context else None
-        _translate(model, readers, free, memory, bank, options, options.search, found)
+    approved = torch.tensor([unit.locked for unit in units], device=device)
+    if not options.context or not model.reads_translations:
+        context = model.context_of(sources, memory, approved=approved) if options.context else None
+        _translate(model, readers, free, memory, context, options, options.search, found)
         return found
 
     targets = [unit.given or [] for unit in units]
     undrafted = [index for index in free if not targets[index]]
-    first = first_pass_model(model)
+    first = model.first_pass()
     first_memory = memory if first is model else sources.encode(first.sentence)
     search = options.first_search if options.passes > 1 else options.search
     _translate(first, sources, undrafted, first_memory, None, options, search, found)
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
-        bank = target_bank(model, sources, memory, targets)
+        context = model.context_of(sources, memory, targets, approved)
         search = options.search if number == options.passes else options.first_search
-        _translate(model, readers, free, memory, bank, options, search, found)
+        _translate(model, readers, free, memory, context, options, search, found)
     return found
 
 
@@ -63,7 +56,7 @@ def _translate(
     sources: Sources,
     chosen: Sequence[int],
     memory: torch.Tensor,
-    bank: Bank | None,
+    context: Context | None,
     options: TranslationOptions,
     search: SearchOptions,
     found: Found,
@@ -71,8 +64,8 @@ def _translate(
     """One pass over the chosen sentences; what is found takes the place of what was."""
     for batch in batches_by_length(sources, chosen, max(1, options.batch_tokens // options.beam)):
         packed = sources.pack(batch)
-        states = read_sources(model, sources, batch, memory, bank)
-        for index, hypotheses in zip(batch, beam_search(model, states, packed.layout, bank, search), strict=True):
+        states, _ = model.encode(packed, context, states=memory.index_select(0, sources.rows(batch)))
+        for index, hypotheses in zip(batch, beam_search(model, states, packed.layout, context, search), strict=True):
             found[index] = hypotheses
 
 

@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
+from weitblick.context.module import Bank
 
 ABSENT = -1
 """Position of a sentence slot that holds no sentence."""
@@ -88,6 +89,29 @@ class Group:
         return sum(segment.columns for segment in self.segments)
 
 
+class WordPlaces:
+    """The words of packed sentences, of which the last token is none, and the sentences that have any."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.device = layout.lengths.device
+        words = layout.lengths.cpu().numpy() - 1
+        self.kept: np.ndarray = np.flatnonzero(words > 0)  # [S'] sentences with words
+        self.words: np.ndarray = words[self.kept]  # [S'] words of each
+        self.word_starts: np.ndarray = np.cumsum(self.words) - self.words
+        self.word_tokens = torch.from_numpy(_word_tokens(words)).to(self.device)
+
+    def take_words(self, packed: Tensor) -> Tensor:
+        """[T, d] -> [words, d]"""
+        return packed if len(self.word_tokens) == len(packed) else TakeRows.apply(packed, self.word_tokens)
+
+    def means(self, words: Tensor) -> Tensor:
+        """[words, d] -> [S', d], the mean over the words of each sentence that has any."""
+        if not len(words):
+            return words
+        starts, lengths = (torch.from_numpy(x).to(self.device) for x in (self.word_starts, self.words))
+        return _SentenceMeans.apply(words, starts, lengths)
+
+
 class BankLayout:
     """The places of all words and sentences with words of a packed `Layout`, for H heads."""
 
@@ -98,7 +122,6 @@ class BankLayout:
         self.words: np.ndarray = words[kept]  # [S'] words of each sentence with words
         self.documents: np.ndarray = layout.documents.cpu().numpy()[kept]
         self.positions: np.ndarray = layout.positions.cpu().numpy()[kept]
-        self.word_tokens = torch.from_numpy(_word_tokens(words)).to(self.device)
         self.word_starts: np.ndarray = np.cumsum(self.words) - self.words
         self.slots: np.ndarray = np.zeros(len(kept), dtype=np.int64)  # [S'] slot of each in its group
         self.groups: list[Group] = []
@@ -181,17 +204,6 @@ class BankLayout:
         found = order[np.searchsorted(places, wanted, sorter=order[:-1])]
         return np.where(np.append(places, ABSENT)[found] == wanted, np.append(self.slots, ABSENT)[found], ABSENT)
 
-    def take_words(self, packed: Tensor) -> Tensor:
-        """[T, d] -> [words, d]"""
-        return packed if len(self.word_tokens) == len(packed) else TakeRows.apply(packed, self.word_tokens)
-
-    def means(self, words: Tensor) -> Tensor:
-        """[words, d] -> [S', d], the mean over the words of each sentence that has any."""
-        if not len(words):
-            return words
-        starts, lengths = (torch.from_numpy(x).to(self.device) for x in (self.word_starts, self.words))
-        return _SentenceMeans.apply(words, starts, lengths)
-
     @cached_property
     def row_cells(self) -> Tensor:
         """[rows] the sentence cell of each row: rows go by segment, sentence cells by group."""
@@ -244,7 +256,7 @@ class GatherCells(torch.autograd.Function):
 
 
 @dataclass(frozen=True)
-class ContextBank:
+class ContextBank(Bank):
     """Keys and values of all context sentences of a batch; built once, read at every step of decoding.
 
     A flat attention over sentences has no word cells; one over words has no sentence cells.

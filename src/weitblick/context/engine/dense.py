@@ -27,7 +27,7 @@ KEPT_ELEMENTS = 96 << 20
 """Weights kept for the backward pass at most (384 MB); beyond, all are computed again."""
 
 
-class Recorder(Protocol):
+class Collector(Protocol):
     """Takes the weights of each chunk as they are computed."""
 
     def sentences(self, chunk: Chunk, weights: Tensor) -> None:
@@ -52,7 +52,7 @@ class Problem:
     scale: float
     differentiable: bool = True
     chosen: np.ndarray | None = None  # [bank documents] which documents to compute; all if None
-    recorder: Recorder | None = None
+    collector: Collector | None = None
     elements: int = CHUNK_ELEMENTS
     kept: int = KEPT_ELEMENTS
 
@@ -170,8 +170,8 @@ class HierarchicalDense(torch.autograd.Function):
                 ctx.kept.sentences.append(alpha)
             target = problem.query_cells(output, chunk)
             for segment in chunk.queries.group.segments:
-                if problem.recorder:
-                    problem.recorder.words(chunk, segment, problem.word_weights(qw, kw, chunk, segment))
+                if problem.collector:
+                    problem.collector.words(chunk, segment, problem.word_weights(qw, kw, chunk, segment))
                 weights = problem.word_weights(qw, kw, chunk, segment, _of_segment(alpha, segment))
                 target.baddbmm_(weights.flatten(1, 2).transpose(1, 2), problem.word_cells(vw, chunk, segment))
                 if ctx.kept:
@@ -256,8 +256,8 @@ class FlatWordDense(torch.autograd.Function):
             for segment, part in _by_segment(weights, chunk):
                 words = part.unflatten(1, (segment.sentences, segment.width))
                 sentences.append(words.sum(2))
-                if problem.recorder:
-                    problem.recorder.words(chunk, segment, words)
+                if problem.collector:
+                    problem.collector.words(chunk, segment, words)
                 target.baddbmm_(part.transpose(1, 2), problem.word_cells(v, chunk, segment))
             _note_sentences(problem, chunk, torch.cat(sentences, 1).unflatten(0, (chunk.size, -1)), support)
         ctx.mark_non_differentiable(support)
@@ -291,8 +291,8 @@ def _note_sentences(problem: Problem, chunk: Chunk, alpha: Tensor, support: Tens
     view = support[q.places : q.places + q.group.size * q.length].view(-1, q.length)
     counts = torch.gt(alpha, 0.0, out=torch.empty_like(alpha)).sum((1, 2))
     view[chunk.first : chunk.last, chunk.start : chunk.stop] = counts
-    if problem.recorder:
-        problem.recorder.sentences(chunk, alpha)
+    if problem.collector:
+        problem.collector.sentences(chunk, alpha)
 
 
 def _of_segment(alpha: Tensor, segment: Segment) -> Tensor:

@@ -104,9 +104,9 @@ class HierarchicalRouted(torch.autograd.Function):
             q, k = _gather_slots(qw, routes, tiles), _row_blocks(kw, problem, group, segment).index_select(0, blocks)
             bias = segment.bias.to(kw.dtype).view(-1, segment.width, 1).index_select(0, blocks)
             scores = torch.baddbmm(bias, k, q.transpose(1, 2), alpha=problem.scale)  # [tiles, W, C]
-            if problem.recorder:
+            if problem.collector:
                 weights = normalise(scores.clone(), problem.word_kind, 1)
-                _record_tiles(problem, routes, group, segment, tiles, weights)
+                _collect_tiles(problem, routes, group, segment, tiles, weights)
             share = _slots(routes.slot_weights, routes, tiles).unsqueeze(1)
             weights = normalise(scores, problem.word_kind, 1, share)
             values = _row_blocks(vw, problem, group, segment).index_select(0, blocks)
@@ -163,10 +163,10 @@ def _find_routes(qs: Tensor, ks: Tensor, problem: Problem) -> Routes:
     for chunk in problem.plan.chunks(SENTENCE_ELEMENTS, "slots", problem.bank.heads, problem.chosen):
         scores = problem.sentence_scores(qs, ks, chunk)  # [b, H, J, q]
         entries = normalise_entries(scores.flatten(0, 1), problem.sentence_kind)
-        if problem.recorder:
+        if problem.collector:
             alpha = torch.zeros_like(scores)
             alpha.flatten(0, 1)[entries.outer, entries.place, entries.inner] = entries.weights
-            problem.recorder.sentences(chunk, alpha)
+            problem.collector.sentences(chunk, alpha)
         head = entries.outer + chunk.first * problem.bank.heads  # of B * H
         weights.append(entries.weights)
         queries.append(chunk.queries.cells + chunk.start + head * chunk.queries.length + entries.inner)
@@ -242,12 +242,12 @@ def _sentence_gradients(
     return d_qs, d_ks.index_copy_(0, problem.bank.row_cells, by_row)
 
 
-def _record_tiles(
+def _collect_tiles(
     problem: Problem, routes: Routes, group: Group, segment: Segment, tiles: slice, weights: Tensor
 ) -> None:
-    """Hands the word weights [tiles, W, C] of the filled slots to the recorder."""
-    assert problem.recorder is not None
+    """Hands the word weights [tiles, W, C] of the filled slots to the collector."""
+    assert problem.collector is not None
     filled = _slots(routes.slot_weights, routes, tiles) > 0
     rows = _tile_blocks(routes, segment, tiles).unsqueeze(1).expand_as(filled)[filled]
     queries = routes.slot_queries[tiles.start * routes.capacity : tiles.stop * routes.capacity].view_as(filled)
-    problem.recorder.routed_words(group, segment, queries[filled], rows, weights.transpose(1, 2)[filled])
+    problem.collector.routed_words(group, segment, queries[filled], rows, weights.transpose(1, 2)[filled])

@@ -1,9 +1,6 @@
-"""What context attention looked at: the one form in which attention weights reach every other part of the system."""
+"""Attention weights, collected chunk by chunk as the engine computes them and put in the order of the document."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,56 +9,10 @@ from torch import Tensor
 from weitblick.batches.layout import Layout
 from weitblick.context.engine.bank import BankLayout, Group, Segment
 from weitblick.context.engine.queries import Chunk, QueryPlan
+from weitblick.context.weights import AttentionWeights
 
 
-@dataclass(frozen=True)
-class AttentionRecord:
-    """Attention weights of Tq queries, with columns in the order of the document.
-
-    A query's columns are those of the document it read, row `documents[t]` of the column tables; rows of a table are
-    padded to the same length, -1 marks padding. Only sentences with words have columns.
-
-    sentence_weights   [Tq, H, J] sum to one over visible sentences, zeros if there are none
-    word_weights       [Tq, H, N] before rescaling: sum to one within each sentence (flat word attention: within the
-                       document). Zero for sentences of weight zero if attention was routed. None for sentence attention
-    documents          [Tq] row of the column tables, -1 for a query whose document has no context
-    sentence_positions [D, J] position of the sentence in its document
-    word_columns       [D, N] column of the word's sentence
-    word_indices       [D, N] index of the word in its sentence
-    visible            [Tq, J] whether the query could attend to the sentence
-    flat               whether word weights already are shares of the whole document
-    """
-
-    sentence_weights: Tensor
-    word_weights: Tensor | None
-    documents: Tensor
-    sentence_positions: Tensor
-    word_columns: Tensor
-    word_indices: Tensor
-    visible: Tensor
-    flat: bool
-
-    @cached_property
-    def rescaled(self) -> Tensor | None:
-        """[Tq, H, N] word weights times the weight of their sentence: what the values were multiplied with."""
-        if self.word_weights is None or self.flat:
-            return self.word_weights
-        columns = self.word_columns[self.documents].clamp_min(0)  # [Tq, N]
-        shares = self.sentence_weights.gather(2, columns.unsqueeze(1).expand_as(self.word_weights))
-        return self.word_weights * shares
-
-    @property
-    def sentence_mask(self) -> Tensor:
-        """[D, J] true where a column is a sentence."""
-        return self.sentence_positions >= 0
-
-    @property
-    def word_mask(self) -> Tensor:
-        """[D, N] true where a column is a word."""
-        return self.word_columns >= 0
-
-
-class Recording:
+class WeightsCollector:
     """Collects weights chunk by chunk as attention computes them, and puts them in the order of the document."""
 
     def __init__(self, bank: BankLayout, plan: QueryPlan, online: bool, with_words: bool, dtype: torch.dtype) -> None:
@@ -147,15 +98,15 @@ class Recording:
         heads = torch.arange(self.bank.heads, device=target.device)[:, None, None]
         target[tokens[:, None, :, None], heads, columns.to(target.device)[:, None, None, :]] = weights
 
-    def finish(self, layout: Layout, flat: bool) -> AttentionRecord:
-        """The record of the queries packed by `layout`."""
+    def finish(self, layout: Layout, flat: bool) -> AttentionWeights:
+        """The weights of the queries packed by `layout`."""
         lengths = layout.lengths.cpu().numpy()
         positions = np.repeat(layout.positions.cpu().numpy(), lengths)
         rows = np.repeat(self.table_of[self.bank.known(layout.documents.cpu().numpy())], lengths)
         keys = self.sentence_positions[rows]  # [Tq, J]
         unseen = keys >= positions[:, None] if self.online else keys == positions[:, None]
         visible = (rows[:, None] >= 0) & (keys >= 0) & ~unseen
-        return AttentionRecord(
+        return AttentionWeights(
             self.sentence_weights[:-1, :, :-1],
             None if self.word_weights is None else self.word_weights[:-1, :, :-1],
             documents=self._tensor(rows),

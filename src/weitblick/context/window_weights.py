@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
-from weitblick.context.record import AttentionRecord
-from weitblick.context.window import Readers, Windows
+from weitblick.context.weights import AttentionWeights
+from weitblick.context.window import WindowQueries, Windows
 
 
 class _Columns:
@@ -41,17 +41,17 @@ class _Columns:
         self.word_indices[place] = index
 
 
-def window_record(
-    windows: Windows, layout: Layout, readers: Readers, sentence_weights: Tensor, word_weights: Tensor
-) -> AttentionRecord:
+def window_weights(
+    windows: Windows, layout: Layout, queries: WindowQueries, sentence_weights: Tensor, word_weights: Tensor
+) -> AttentionWeights:
     """sentence_weights [Tq, H, n] and word_weights [Tq, H, n, W] of packed queries over the windows they read."""
     columns = _Columns(windows)
-    members = windows.members[readers.windows[readers.rows.sentence]]  # [Tq, n]
-    index, filled = windows.words(readers.windows)
-    token = readers.rows.sentence
+    members = windows.members[queries.windows[queries.rows.sentence]]  # [Tq, n]
+    index, filled = windows.words(queries.windows)
+    token = queries.rows.sentence
     heads, device = sentence_weights.shape[1], sentence_weights.device
     sentences, words = columns.sentence_positions.shape[1], columns.word_columns.shape[1]
-    seen = (members >= 0) & readers.present[:, None]
+    seen = (members >= 0) & queries.present[:, None]
 
     # One column more than there are takes what belongs to no sentence or no word.
     sentence_column = torch.where(seen, columns.column[members], sentences)
@@ -65,10 +65,10 @@ def window_record(
     flat = word_weights.flatten(2)
     by_word.scatter_(2, word_column[:, None].expand_as(flat), flat)
     visible = torch.zeros(len(token), sentences + 1, dtype=torch.bool, device=device).scatter_(1, sentence_column, True)
-    return AttentionRecord(
+    return AttentionWeights(
         by_sentence[..., :-1],
         by_word[..., :-1],
-        torch.where(readers.present, columns.table[members[:, -1]], -1),
+        torch.where(queries.present, columns.table[members[:, -1]], -1),
         columns.sentence_positions,
         columns.word_columns,
         columns.word_indices,

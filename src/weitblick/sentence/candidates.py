@@ -45,6 +45,14 @@ def best_words(states: Tensor, weight: Tensor, bias: Tensor, count: int, forbidd
     return Candidates(values - normaliser[:, None], ids, end - normaliser)
 
 
+def best_words_of(table: Tensor, count: int, forbidden: int) -> Candidates:
+    """The same of log-probabilities [N, V], which are overwritten."""
+    end = table[:, EOS].clone()
+    table[:, :forbidden] = -torch.inf
+    values, ids = table.topk(min(count, table.shape[1]), sorted=True)
+    return Candidates(values, ids, end)
+
+
 def _strip_maxima(logits: Tensor) -> Tensor:
     """[V, N] -> [strips, N], the last strip perhaps shorter than the others."""
     whole = (logits.shape[0] - 1) // STRIP

@@ -1,0 +1,159 @@
+"""The distribution of the next word: the output projection's softmax, and what a pointer adds to it.
+
+    p(word) = (1 - share) softmax(word) + share * sum of the weights of the places where the word stands
+
+This is the one place where a model's states become probabilities: beam search, training, scoring and explaining ask
+`WordDistribution`, and none of them knows whether there is a pointer. Without one nothing here costs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from weitblick.batches.batch import Packed
+from weitblick.sentence.candidates import Candidates, best_words, best_words_of
+from weitblick.sentence.loss import smoothed_cross_entropy, token_log_probabilities
+from weitblick.sentence.sentence_model import DecoderStates
+
+CHUNK_ELEMENTS = 8_000_000
+"""Log-probabilities held at a time."""
+TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The output projection at T steps: states [T, d], weight [V, d], bias [V]."""
+
+    states: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.weight.shape[0]
+
+    def chunks(self) -> Iterator[slice]:
+        step = max(1, CHUNK_ELEMENTS // self.vocabulary)
+        for start in range(0, len(self), step):
+            yield slice(start, min(start + step, len(self)))
+
+    def table(self, rows: slice) -> Tensor:
+        """[n, V] log-probabilities of some steps."""
+        logits = torch.addmm(self.bias, self.states[rows], self.weight.t())
+        return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+
+    @torch.no_grad()
+    def look_up(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """ids [T, n] -> their log-probabilities [T, n] and the highest log-probability of each step [T]."""
+        parts = []
+        for rows in self.chunks():
+            table = self.table(rows)
+            parts.append((table.gather(1, ids[rows]), table.amax(-1)))
+        if not parts:
+            return self.states.new_zeros(ids.shape), self.states.new_zeros(0)
+        found, highest = zip(*parts, strict=True)
+        return torch.cat(found), torch.cat(highest)
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """What a pointer says at T steps.
+
+    share    [T] of the pointer in the mixture, 0 to 1; 0 where nothing was found
+    ids      [T, n] the word at each of n places
+    weights  [T, n] of the places; sum to one where the share is not 0
+    places   [T, n] which place of the memory it is, for whoever explains; None if nobody asked
+    """
+
+    share: Tensor
+    ids: Tensor
+    weights: Tensor
+    places: Tensor | None = None
+
+    def __getitem__(self, rows: slice) -> Pointed:
+        places = None if self.places is None else self.places[rows]
+        return Pointed(self.share[rows], self.ids[rows], self.weights[rows], places)
+
+    def probabilities(self, targets: Tensor) -> Tensor:
+        """[T] what the places give to each target word [T]."""
+        return (self.weights * (self.ids == targets[:, None])).sum(-1)
+
+
+class Pointer(Protocol):
+    """Reads at the output. `target` are the steps' input words; a step of beam search has one for each hypothesis, and
+    its layout says of which document and sentence. None: nothing to point at, the model's distribution as it is."""
+
+    def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None: ...
+
+
+@dataclass(frozen=True)
+class WordDistribution:
+    """p(word) at T steps."""
+
+    softmax: Softmax
+    pointed: Pointed | None = None
+
+    @property
+    def states(self) -> Tensor:
+        """[T, d] that the output projection reads."""
+        return self.softmax.states
+
+    def log_probabilities(self, targets: Tensor) -> Tensor:
+        """[T] of each target word, without gradient."""
+        own = token_log_probabilities(self.softmax.states, self.softmax.weight, self.softmax.bias, targets)
+        if self.pointed is None:
+            return own
+        with torch.no_grad():
+            return _mixed(own, self.pointed.share, self.pointed.probabilities(targets))
+
+    def loss(self, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+        """Sums over steps of the smoothed loss and of the plain negative log-likelihood. Smoothing is over the model's
+        own words: a pointer is not taught to say everything."""
+        s = self.softmax
+        if self.pointed is None:
+            return smoothed_cross_entropy(s.states, s.weight, s.bias, targets, smoothing)
+        parts = [checkpoint(self._own, rows, targets[rows], use_reentrant=False) for rows in s.chunks()]
+        own, mean = (torch.cat(column) for column in zip(*parts, strict=True))
+        likelihood = -_mixed(own, self.pointed.share, self.pointed.probabilities(targets)).sum()
+        loss = (1 - smoothing) * likelihood - smoothing * mean.sum()
+        return loss, likelihood.detach()
+
+    def _own(self, rows: slice, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """[n] log-probability of the targets, and the mean over the vocabulary."""
+        table = self.softmax.table(rows)
+        return table.gather(1, targets[:, None])[:, 0], table.mean(-1)
+
+    @torch.no_grad()
+    def table(self, rows: slice) -> Tensor:
+        """[n, V] log-probabilities of some steps."""
+        own = self.softmax.table(rows)
+        if self.pointed is None:
+            return own
+        part = self.pointed[rows]
+        share = part.share.to(own.dtype)[:, None]
+        mixed = own.exp_().mul_(1 - share)
+        return mixed.scatter_add_(1, part.ids, share * part.weights.to(own.dtype)).log_()
+
+    @torch.no_grad()
+    def best(self, count: int, forbidden: int) -> Candidates:
+        """The `count` best words of each step; the first `forbidden` ids are never among them."""
+        s = self.softmax
+        if self.pointed is None:
+            return best_words(s.states, s.weight, s.bias, count, forbidden)
+        return best_words_of(self.table(slice(0, len(s))), count, forbidden)
+
+
+def _mixed(own: Tensor, share: Tensor, pointed: Tensor) -> Tensor:
+    """[T] log((1 - share) exp(own) + share * pointed)"""
+    mixed = (1 - share) * own.exp() + share * pointed
+    # What is too improbable to be told from zero keeps its logarithm.
+    return torch.where(mixed > TINY, mixed.clamp_min(TINY).log(), own + torch.log1p(-share))

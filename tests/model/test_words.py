@@ -1,0 +1,128 @@
+"""The distribution of the next word, with and without a pointer: sums, search, loss and scoring agree."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import Packed, pack_pairs
+from weitblick.batches.layout import Layout
+from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.model.build import build
+from weitblick.model.context import Context
+from weitblick.model.words import Pointed, Softmax, WordDistribution
+from weitblick.sentence.sentence_model import DecoderStates
+from weitblick.text.special import BOS
+from weitblick.translation.beam import SearchOptions, beam_search
+
+T, D, V, N = 7, 8, 40, 5
+
+
+def distribution(pointed: bool = True) -> WordDistribution:
+    random = torch.Generator().manual_seed(3)
+    softmax = Softmax(*(torch.randn(size, generator=random) for size in ((T, D), (V, D), (V,))))
+    if not pointed:
+        return WordDistribution(softmax)
+    share = torch.rand(T, generator=random)
+    share[2] = 0
+    ids = torch.randint(3, V, (T, N), generator=random)
+    ids[:, 1] = ids[:, 0]  # one word at two places
+    weights = torch.rand(T, N, generator=random).softmax(-1)
+    return WordDistribution(softmax, Pointed(share, ids, weights))
+
+
+def test_the_mixture_is_a_distribution_and_all_ways_to_ask_agree() -> None:
+    words = distribution()
+    table = words.table(slice(0, T))
+    torch.testing.assert_close(table.exp().sum(-1), torch.ones(T))
+    own = words.softmax.table(slice(0, T))
+    torch.testing.assert_close(table[2], own[2])
+    assert not torch.isclose(table[0], own[0]).all()
+    targets = torch.randint(0, V, (T,), generator=torch.Generator().manual_seed(4))
+    targets[0] = words.pointed.ids[0, 0]
+    expected = table.gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(words.log_probabilities(targets), expected)
+    loss, likelihood = words.loss(targets, 0.0)
+    torch.testing.assert_close(likelihood, -expected.sum())
+    torch.testing.assert_close(loss, likelihood)
+    best = words.best(6, forbidden=3)
+    allowed = table.clone()
+    allowed[:, :3] = -torch.inf
+    values, ids = allowed.topk(6)
+    torch.testing.assert_close(best.log_probabilities, values)
+    assert torch.equal(best.ids, ids)
+
+
+def test_a_share_of_zero_is_the_model_alone() -> None:
+    mixed, alone = distribution(), distribution(pointed=False)
+    nothing = WordDistribution(alone.softmax, Pointed(torch.zeros(T), mixed.pointed.ids, mixed.pointed.weights))
+    targets = torch.arange(T)
+    for smoothing in (0.0, 0.1):
+        torch.testing.assert_close(nothing.loss(targets, smoothing), alone.loss(targets, smoothing))
+    torch.testing.assert_close(nothing.log_probabilities(targets), alone.log_probabilities(targets))
+
+
+def test_gradients_reach_share_weights_and_model() -> None:
+    words = distribution()
+    leaves = [t.double().requires_grad_() for t in (words.softmax.states, words.pointed.share, words.pointed.weights)]
+    targets = words.pointed.ids[:, 0]
+
+    def loss(states: Tensor, share: Tensor, weights: Tensor) -> Tensor:
+        softmax = Softmax(states, words.softmax.weight.double(), words.softmax.bias.double())
+        return WordDistribution(softmax, Pointed(share, words.pointed.ids, weights)).loss(targets, 0.1)[0]
+
+    assert torch.autograd.gradcheck(loss, leaves)
+
+
+class SaysAlways:
+    """Points at one word, whatever the sentence."""
+
+    def __init__(self, word: int, share: float) -> None:
+        self.word, self.share, self.seen = word, share, []
+
+    def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
+        self.seen.append(target.layout)
+        own, highest = words.look_up(torch.full((len(words), 1), self.word))
+        assert (own[:, 0] <= highest).all()
+        if not self.share:
+            return None
+        ones = torch.ones(len(words), 1)
+        return Pointed(torch.full((len(words),), self.share), ones.long() * self.word, ones)
+
+
+@torch.no_grad()
+def test_a_pointer_is_heard_in_search_and_scoring_beside_any_context() -> None:
+    for kind in ("none", "hierarchical"):
+        torch.manual_seed(1)
+        section = ContextSection(kind=kind, integration="decoder")
+        model = build(ModelSection(dimension=16, heads=2, feed_forward=24), section, 30, 30).eval()
+        pairs = pack_pairs([[5, 6, 7], [8, 9]], [[11, 12], [13, 14]], [0, 0], [0, 1])
+        offered = model.offer(pairs.source, pairs.target)
+        memory, _ = model.encode(pairs.source, offered)
+
+        def run(
+            pointer: SaysAlways | None, model=model, pairs=pairs, offered=offered, memory=memory
+        ) -> tuple[list[list[int]], Tensor]:
+            context = Context(bank=offered.bank if offered else None, pointer=pointer)
+            found = beam_search(model, memory, pairs.source.layout, context, SearchOptions(beam=2))
+            output = model.decode(pairs.target, memory, pairs.source.layout, context)
+            return [best.ids for best, *_ in found], output.words.log_probabilities(pairs.labels)
+
+        silent, plain, loud = run(SaysAlways(17, 0.0)), run(None), run(SaysAlways(17, 0.9))
+        assert silent[0] == plain[0]
+        assert torch.equal(silent[1], plain[1])
+        assert all(set(ids) == {17} for ids in loud[0])
+        expected = torch.log(0.1 * plain[1].exp() + 0.9 * (pairs.labels == 17))
+        torch.testing.assert_close(loud[1], expected)
+
+
+def test_a_step_of_search_names_sentence_and_document() -> None:
+    torch.manual_seed(1)
+    model = build(ModelSection(dimension=16, heads=2, feed_forward=24), ContextSection(), 30, 30).eval()
+    source = pack_pairs([[5, 6, 7], [8, 9]], [[], []], [3, 3], [4, 6]).source
+    pointer = SaysAlways(17, 0.5)
+    with torch.no_grad():
+        cache = model.sentence.start(model.encode(source)[0], source.layout)
+        hypotheses = Layout.of([1, 1], [3, 3], [4, 6])
+        model.step(torch.full((2,), BOS), cache, hypotheses, Context(pointer=pointer))
+    assert pointer.seen == [hypotheses]
