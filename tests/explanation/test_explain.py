@@ -142,7 +142,7 @@ def test_reading_a_document_in_parts_changes_nothing(
 ) -> None:
     model = model_of(plain_pipeline)
     whole = explanation_of(model, plain_pipeline)
-    monkeypatch.setattr(trace_module, "RECORD_ELEMENTS", 1)
+    monkeypatch.setattr(trace_module, "WEIGHT_ELEMENTS", 1)
     monkeypatch.setattr(trace_module, "LOGIT_ELEMENTS", 1000)
     parts = explanation_of(model, plain_pipeline)
     for one, other in zip(whole.sentences, parts.sentences, strict=True):
