@@ -21,6 +21,7 @@ from weitblick.cli import (
     recipe,
     reproduce,
     score,
+    serve,
     train,
     translate,
 )
@@ -31,6 +32,7 @@ ORDER = (
     "data",
     "train",
     "translate",
+    "serve",
     "recipe",
     "explain",
     "score",
@@ -95,6 +97,7 @@ for module in (
     data,
     train,
     translate,
+    serve,
     explain,
     score,
     compare,

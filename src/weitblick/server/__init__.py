@@ -1,0 +1,1 @@
+"""`weitblick serve`: a workbench for whole documents, and an API that existing tools already speak."""

@@ -1,0 +1,211 @@
+"""Our own API: whole documents in, with what is known about them already; whole documents out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.responses import Response
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.memory import Memory
+from weitblick.server.desk import unless_gone
+from weitblick.server.errors import Refused
+from weitblick.server.files import file_name
+from weitblick.server.libretranslate import attachment
+from weitblick.server.parameters import parameters, upload
+from weitblick.server.service import Service
+from weitblick.server.texts import Texts
+from weitblick.server.uploads import Upload
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.units import TranslatedDocument
+
+MOST_SENTENCES = 20_000
+Text = Annotated[str, Field(max_length=100_000)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SentenceIn(Strict):
+    """A source sentence; a `draft` may be improved, a `locked` target is approved and never changed."""
+
+    source: Text
+    target: Text | None = None
+    status: Literal["draft", "locked"] | None = None
+    id: str | None = Field(None, max_length=500)
+
+    @model_validator(mode="after")
+    def _target_with_status(self) -> SentenceIn:
+        if self.status is not None and self.target is None:
+            raise ValueError(f"a {self.status} sentence needs a target")
+        return self
+
+
+class DocumentIn(Strict):
+    """`sentences`, or `text` that is split into sentences here."""
+
+    id: str = Field("1", max_length=500)
+    sentences: list[SentenceIn | Text] | None = Field(None, max_length=MOST_SENTENCES)
+    text: str | None = Field(None, max_length=2_000_000)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> DocumentIn:
+        if (self.sentences is None) == (self.text is None):
+            raise ValueError("give either sentences or text")
+        return self
+
+
+class PairIn(Strict):
+    source: Text
+    target: Text
+
+
+class TranslateIn(Strict):
+    documents: list[DocumentIn] = Field(min_length=1, max_length=1000)
+    source_language: str | None = Field(None, max_length=20)
+    target_language: str | None = Field(None, max_length=20)
+    memory: list[PairIn] | str | None = Field(None, description="approved pairs, or the id of a project")
+    explain: bool = Field(False, description="what the context did to every word, as `weitblick explain` says it")
+    beam: int = Field(4, ge=1, le=16)
+    n_best: int = Field(1, ge=1, le=16)
+    context: bool = Field(True, description="false translates every sentence on its own")
+
+    @model_validator(mode="after")
+    def _possible(self) -> TranslateIn:
+        if self.n_best > self.beam:
+            raise ValueError(f"n_best {self.n_best} is more than beam {self.beam}")
+        return self
+
+
+class SentenceOut(BaseModel):
+    source: str
+    target: str
+    status: Literal["draft", "locked"] | None
+    id: str | None
+    confidence: float | None
+    alternatives: list[str]
+
+
+class DocumentOut(BaseModel):
+    id: str
+    sentences: list[SentenceOut]
+    explanation: dict[str, Any] | None = None
+
+
+class TranslateOut(BaseModel):
+    model: str
+    documents: list[DocumentOut]
+
+
+class UploadOut(BaseModel):
+    id: str
+    name: str
+    status: Literal["queued", "translating", "done", "error"]
+    sentences: int
+    finished: int
+    error: str | None
+
+
+def routes(service: Service) -> APIRouter:
+    router = APIRouter(prefix="/v1", tags=["Documents"])
+
+    @router.post("/translate", summary="Translate documents")
+    async def translate(request: Request, body: TranslateIn) -> TranslateOut:
+        service.languages.check(body.source_language, body.target_language)
+        options = TranslationOptions(beam=body.beam, n_best=body.n_best, context=body.context)
+        documents = [_document(one, service.languages.source) for one in body.documents]
+        memory = _memory(service, body.memory)
+        translated = await unless_gone(request, service.desk.translate(documents, options, memory))
+        answers = [_answer(one) for one in translated]
+        if body.explain:
+            for answer, document in zip(answers, documents, strict=True):
+                answer.explanation = await unless_gone(request, _explanation(service, document, body.beam, memory))
+        return TranslateOut(model=service.name, documents=answers)
+
+    @router.post("/documents", summary="Upload a file to translate", openapi_extra=_FILE_BODY)
+    async def add(request: Request) -> UploadOut:
+        file = upload(await parameters(request))
+        return _upload(service.uploads.add(file_name(file.filename), await file.read()))
+
+    @router.get("/documents/{identity}", summary="How far a file is")
+    async def status(identity: str) -> UploadOut:
+        return _upload(service.uploads.get(identity))
+
+    @router.get("/documents/{identity}/result", summary="The translated file", response_class=Response)
+    async def result(identity: str) -> Response:
+        return attachment(*service.uploads.result(identity))
+
+    @router.delete("/documents/{identity}", summary="Forget a file", status_code=204)
+    async def delete(identity: str) -> None:
+        service.uploads.delete(identity)
+
+    return router
+
+
+_FILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                    "required": ["file"],
+                }
+            }
+        },
+    }
+}
+
+
+def _document(given: DocumentIn, language: str) -> Document:
+    if given.text is not None:
+        documents = Texts([given.text], language).documents
+        return Document(given.id, documents[0].sentences if documents else ())
+    rows = [SentenceIn(source=row) if isinstance(row, str) else row for row in given.sentences or ()]
+    return Document(given.id, tuple(Sentence(row.source, row.target, row.status, row.id) for row in rows))
+
+
+def _memory(service: Service, given: list[PairIn] | str | None) -> Memory | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return service.memories.of(service.store.project(given).id)
+    memory = Memory()
+    for pair in given:
+        if not pair.source.strip() or not pair.target.strip():
+            raise Refused(422, "memory: a pair needs a source and a target")
+        memory.add(pair.source, pair.target, "request")
+    return memory
+
+
+def _answer(translated: TranslatedDocument) -> DocumentOut:
+    sentences = [
+        SentenceOut(
+            source=sentence.source,
+            target=sentence.target or "",
+            status=sentence.status,
+            id=sentence.id,
+            confidence=round(found[0].confidence, 6) if found else None,
+            alternatives=[translation.text for translation in found[1:]],
+        )
+        for sentence, found in zip(translated.document.sentences, translated.translations, strict=True)
+    ]
+    return DocumentOut(id=translated.document.id, sentences=sentences)
+
+
+async def _explanation(service: Service, document: Document, beam: int, memory: Memory | None) -> dict[str, Any]:
+    from weitblick.explanation.explain import explain
+
+    translator = service.engine.translator
+    found = await service.desk.call(lambda: explain(translator, document, model_name=service.name, beam=beam))
+    return found.to_json()
+
+
+def _upload(one: Upload) -> UploadOut:
+    return UploadOut(
+        id=one.id, name=one.name, status=one.status, sentences=one.sentences, finished=one.finished, error=one.error
+    )

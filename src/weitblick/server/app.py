@@ -1,0 +1,102 @@
+"""The application: all routes, in front of them what every request passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import FastAPI
+from prometheus_client import generate_latest
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from weitblick import __version__
+from weitblick.server import api_projects, api_v1, deepl, errors, libretranslate
+from weitblick.server.limits import Limits
+from weitblick.server.metrics import CountRequests
+from weitblick.server.security import Guard, Secure
+from weitblick.server.service import Service
+from weitblick.server.store import Store
+from weitblick.translation.translator import Translator
+
+TYPES = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
+
+
+def create_app(
+    translator: Translator,
+    data: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    keys: list[str] | None = None,
+    limits: Limits | None = None,
+    name: str = "shipped",
+) -> FastAPI:
+    """The application for one model and one folder of projects. `host` is where it will be reached."""
+    limits = limits or Limits()
+    service = Service(translator, Store(data), Guard(host, keys or (), limits), limits, name)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="Weitblick",
+        version=__version__,
+        summary="Translation of whole documents",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    errors.install(app)
+    for module in (api_v1, api_projects, libretranslate, deepl):
+        app.include_router(module.routes(service))
+    _add_pages(app, service)
+    app.add_middleware(Secure, guard=service.guard)
+    app.add_middleware(CountRequests, metrics=service.metrics)
+    return app
+
+
+def _add_pages(app: FastAPI, service: Service) -> None:
+    """The page and its files, each by its name: no path of a request is ever looked up on disk."""
+    assets = {
+        f"/{place}/{file.name}": (file.read_bytes(), TYPES[Path(file.name).suffix])
+        for place, folder in (("page", files("weitblick.server").joinpath("page")),)
+        for file in folder.iterdir()
+        if Path(file.name).suffix in (".css", ".js")
+    }
+    index = files("weitblick.server").joinpath("page", "index.html").read_text(encoding="utf-8")
+    reference = files("weitblick.server").joinpath("page", "reference.html").read_text(encoding="utf-8")
+
+    @app.get("/", include_in_schema=False)
+    def page() -> Response:
+        return HTMLResponse(index, headers={"Cache-Control": "no-cache"})
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> Response:
+        return HTMLResponse(reference)
+
+    @app.get("/page/{name}", include_in_schema=False)
+    def asset(name: str) -> Response:
+        content, kind = assets.get(f"/page/{name}", (b"", ""))
+        if not kind:
+            raise errors.Refused(404, "no such page")
+        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+    @app.get("/health", tags=["Server"], summary="Whether the server is well")
+    def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/metrics", tags=["Server"], summary="Figures for Prometheus", response_class=PlainTextResponse)
+    def metrics() -> Response:
+        return PlainTextResponse(generate_latest(service.metrics.registry))
+
+    @app.get("/v1/languages", tags=["Server"], summary="The languages of the model")
+    def languages() -> dict[str, dict[str, str]]:
+        pair = {"source": service.languages.source, "target": service.languages.target}
+        return {
+            side: {"code": code, "name": service.languages.name(code), "direction": service.languages.direction(code)}
+            for side, code in pair.items()
+        }

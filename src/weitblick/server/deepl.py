@@ -1,0 +1,102 @@
+"""DeepL's API, version 2, as far as its clients need it to translate. Unlike DeepL's, the texts of one request are
+context of each other here; `context` is context of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from weitblick.server.desk import unless_gone
+from weitblick.server.errors import Refused
+from weitblick.server.files import file_name
+from weitblick.server.languages import Languages, base
+from weitblick.server.libretranslate import attachment
+from weitblick.server.parameters import parameters, string, strings, upload
+from weitblick.server.service import Service
+from weitblick.server.texts import Texts
+from weitblick.translation.options import TranslationOptions
+
+UNLIMITED = 10**12
+MOST_TEXTS = 1000
+
+
+def routes(service: Service) -> APIRouter:
+    router = APIRouter(prefix="/v2", tags=["DeepL"])
+    languages = service.languages
+
+    @router.get("/translate", include_in_schema=False)
+    @router.post("/translate", summary="Translate texts")
+    async def translate(request: Request) -> dict[str, Any]:
+        values = await parameters(request)
+        texts = strings(values, "text")
+        if len(texts) > MOST_TEXTS:
+            raise Refused(400, f"more than {MOST_TEXTS} texts in one request")
+        source = _check(languages, values)
+        markup = string(values, "tag_handling", "") in ("html", "xml")
+        split = Texts(texts, languages.source, before=string(values, "context", ""), markup=markup)
+        found = await unless_gone(request, service.translate_texts(split, TranslationOptions()))
+        return {
+            "translations": [
+                {
+                    "detected_source_language": (source or languages.source).upper(),
+                    "text": versions[0],
+                    "billed_characters": len(text),
+                }
+                for text, versions in zip(texts, found, strict=True)
+            ]
+        }
+
+    @router.get("/languages", include_in_schema=False)
+    @router.post("/languages", summary="Languages that are translated from or into")
+    async def supported(request: Request) -> list[dict[str, Any]]:
+        wanted = string(await parameters(request), "type", "source")
+        if wanted not in ("source", "target"):
+            raise Refused(400, "type is neither source nor target")
+        code = languages.source if wanted == "source" else languages.target
+        formality = {"supports_formality": False} if wanted == "target" else {}
+        return [{"language": code.upper(), "name": Languages.name(code), **formality}]
+
+    @router.get("/usage", include_in_schema=False)
+    @router.post("/usage", summary="Characters translated since the server started")
+    async def usage() -> dict[str, int]:
+        return {"character_count": service.characters, "character_limit": UNLIMITED}
+
+    @router.get("/glossary-language-pairs", include_in_schema=False)
+    @router.post("/glossary-language-pairs", summary="Pairs that glossaries can have")
+    async def pairs() -> dict[str, Any]:
+        return {"supported_languages": [{"source_lang": languages.source, "target_lang": languages.target}]}
+
+    @router.post("/document", summary="Upload a file to translate")
+    async def document(request: Request) -> dict[str, str]:
+        values = await parameters(request)
+        _check(languages, values)
+        file = upload(values)
+        name = file_name(string(values, "filename", file.filename or ""))
+        work = service.uploads.add(name, await file.read())
+        return {"document_id": work.id, "document_key": work.key}
+
+    @router.get("/document/{identity}", include_in_schema=False)
+    @router.post("/document/{identity}", summary="How far a file is")
+    async def status(identity: str, request: Request) -> dict[str, Any]:
+        work = service.uploads.get(identity, string(await parameters(request), "document_key"))
+        answer: dict[str, Any] = {"document_id": identity, "status": work.status}
+        if work.status == "done":
+            answer["billed_characters"] = work.characters
+        if work.error:
+            answer["error_message"] = work.error
+        return answer
+
+    @router.get("/document/{identity}/result", include_in_schema=False)
+    @router.post("/document/{identity}/result", summary="A translated file")
+    async def result(identity: str, request: Request) -> Response:
+        return attachment(*service.uploads.result(identity, string(await parameters(request), "document_key")))
+
+    return router
+
+
+def _check(languages: Languages, values: dict[str, Any]) -> str | None:
+    source = string(values, "source_lang", "") or None
+    languages.check(source, string(values, "target_lang"))
+    return base(source) if source else None

@@ -1,0 +1,260 @@
+"""The one thread that has the model, and the queue before it.
+
+What it promises:
+- A request that comes alone is begun at once; requests that wait together go through the model together.
+- Work of many steps (a long document) takes turns with requests and with other such work: nobody waits for the end of
+  a document, only for the end of a step.
+- What comes out does not depend on what else was in the batch.
+- Work that nobody wants any more is not done: not begun, or left after its present step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from weitblick.documents.document import Document
+from weitblick.translation.job import DocumentJob, Finished
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+from weitblick.translation.units import TranslatedDocument, is_locked
+
+if TYPE_CHECKING:
+    from weitblick.memory import Memory
+
+WINDOW_TOKENS = 1024
+"""Source tokens of requests that are translated together; a request of more is done in steps."""
+
+Steps = Generator[Any, None, Any]
+
+
+class Closed(Exception):
+    """The server is going down."""
+
+
+class Work:
+    """Something handed in: its result, and a way to say that nobody waits for it any more."""
+
+    def __init__(self) -> None:
+        self.result: Future[Any] = Future()
+        self.unwanted = False
+
+    def cancel(self) -> None:
+        self.unwanted = True
+        self.result.cancel()
+
+    def begin(self) -> bool:
+        """Whether it is still wanted; from here on its result is certain to come, unless it is cancelled."""
+        return not self.unwanted and (self.result.running() or self.result.set_running_or_notify_cancel())
+
+    def fail(self, error: BaseException) -> None:
+        if self.result.running() or self.result.set_running_or_notify_cancel():
+            self.result.set_exception(error)
+
+
+class Request(Work):
+    """Documents to translate at once."""
+
+    def __init__(self, documents: Sequence[Document], options: TranslationOptions, memory: Memory | None) -> None:
+        super().__init__()
+        self.documents, self.options, self.memory = documents, options, memory
+        self.tokens = tokens_of(documents)
+
+    def goes_with(self, other: Request) -> bool:
+        return self.options == other.options and self.memory is other.memory
+
+
+class Task(Work):
+    """Work in steps: a generator that does some of it at each turn and returns the result."""
+
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self.steps = steps
+
+
+@dataclass
+class Done:
+    """What has been done since the start."""
+
+    sentences: int = 0
+    tokens: int = 0
+    windows: int = 0
+
+
+@dataclass
+class _Queues:
+    requests: deque[Request] = field(default_factory=deque)
+    urgent: deque[Task] = field(default_factory=deque)
+    patient: deque[Task] = field(default_factory=deque)
+
+    def all(self) -> list[Work]:
+        return [*self.requests, *self.urgent, *self.patient]
+
+
+def tokens_of(documents: Sequence[Document]) -> int:
+    """About how many tokens a model will see: a token is four characters, and every sentence has an end."""
+    return sum(len(sentence.source) // 4 + 2 for document in documents for sentence in document.sentences)
+
+
+class Engine:
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
+        self.done = Done()
+        self._queues = _Queues()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="weitblick-engine", daemon=True)
+        self._thread.start()
+
+    def translate(self, documents: Sequence[Document], options: TranslationOptions, memory: Memory | None) -> Work:
+        """Documents to translate; the result is a list of `TranslatedDocument`."""
+        request = Request(documents, options, memory)
+        if request.tokens > WINDOW_TOKENS:
+            return self.run(self._in_steps(request))
+        self._put(self._queues.requests, request)
+        return request
+
+    def run(self, steps: Steps, *, urgent: bool = False) -> Work:
+        """Work in steps. Urgent work takes its turns apart from the patient kind."""
+        task = Task(steps)
+        self._put(self._queues.urgent if urgent else self._queues.patient, task)
+        return task
+
+    def call(self, function: Callable[[], Any]) -> Work:
+        """A function that needs the model, run when its turn comes."""
+
+        def steps() -> Steps:
+            return function()
+            yield
+
+        return self.run(steps(), urgent=True)
+
+    def document_steps(
+        self,
+        document: Document,
+        options: TranslationOptions,
+        memory: Memory | None = None,
+        order: Sequence[int] | None = None,
+    ) -> Generator[Finished, None, None]:
+        """The sentences of a document as they are finished: to be gone through in steps of `run`."""
+        sentences = document.sentences
+        for finished in DocumentJob(self.translator, document, options, order, memory).steps():
+            chosen = [replace(document, sentences=tuple(sentences[index] for index in finished))]
+            self.done.sentences += len(finished)
+            self.done.tokens += tokens_of(chosen)
+            yield finished
+
+    def close(self) -> None:
+        """Ends after the present step; what is left is answered with `Closed`."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+        for work in self._queues.all():
+            work.fail(Closed("the server is going down"))
+
+    def _put(self, queue: deque[Any], work: Work) -> None:
+        with self._changed:
+            if self._closing:
+                raise Closed("the server is going down")
+            queue.append(work)
+            self._changed.notify()
+
+    def _in_steps(self, request: Request) -> Generator[None, None, list[TranslatedDocument]]:
+        """A long request, document after document."""
+        results = []
+        for document in request.documents:
+            found: Finished = {}
+            for finished in self.document_steps(document, request.options, request.memory):
+                found |= finished
+                yield
+            results.append(translated_document(document, found))
+        return results
+
+    # The thread
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not (self._queues.all() or self._closing):
+                    self._changed.wait()
+                if self._closing:
+                    return
+                window = self._take_window()
+                turns = [(queue, queue.popleft()) for queue in (self._queues.urgent, self._queues.patient) if queue]
+            self._translate(window)
+            for queue, task in turns:
+                if _advance(task):
+                    with self._changed:
+                        queue.append(task)
+
+    def _take_window(self) -> list[Request]:
+        """The first request, and all others that can go with it, up to a window."""
+        window: list[Request] = []
+        kept: deque[Request] = deque()
+        for request in self._queues.requests:
+            tokens = sum(other.tokens for other in window) + request.tokens
+            if request.unwanted:
+                continue
+            fits = not window or (tokens <= WINDOW_TOKENS and request.goes_with(window[0]))
+            (window if fits else kept).append(request)
+        self._queues.requests = kept
+        return window
+
+    def _translate(self, window: Sequence[Request]) -> None:
+        window = [request for request in window if request.begin()]
+        if not window:
+            return
+        try:
+            results = self._translated(window)
+        except Exception as error:
+            if len(window) == 1:
+                window[0].fail(error)
+            else:  # one of them is at fault: each alone, so that the others are answered
+                for request in window:
+                    self._translate([request])
+            return
+        for request, result in zip(window, results, strict=True):
+            request.result.set_result(result)
+
+    def _translated(self, window: Sequence[Request]) -> list[list[TranslatedDocument]]:
+        documents = [document for request in window for document in request.documents]
+        translated = iter(self.translator.translate_window(documents, window[0].options))
+        self.done.windows += 1
+        self.done.sentences += sum(len(document.sentences) for document in documents)
+        self.done.tokens += tokens_of(documents)
+        return [[next(translated) for _ in request.documents] for request in window]
+
+
+def _advance(task: Task) -> bool:
+    """One step; whether there are more."""
+    if not task.begin():
+        task.steps.close()
+        return False
+    try:
+        next(task.steps)
+    except StopIteration as end:
+        task.result.set_result(end.value)
+    except Exception as error:
+        task.fail(error)
+    else:
+        return True
+    return False
+
+
+def translated_document(document: Document, found: Finished) -> TranslatedDocument:
+    """A document with what a job found for its sentences."""
+    sentences, translations = [], []
+    for index, sentence in enumerate(document.sentences):
+        best = found.get(index, ())
+        if best:
+            sentence = replace(sentence, target=best[0].text)
+        elif not is_locked(sentence) and sentence.target is None:
+            sentence = replace(sentence, target=sentence.source if sentence.source.strip() else "")
+        sentences.append(sentence)
+        translations.append(best)
+    return TranslatedDocument(replace(document, sentences=tuple(sentences)), tuple(translations))

@@ -1,0 +1,94 @@
+"""What a client is told: one line in the shape of the API that it speaks, never a trace."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from weitblick.errors import UserError
+from weitblick.server.engine import Closed
+
+log = logging.getLogger("weitblick.server")
+
+CLIENT_GONE = 499  # as nginx logs it; nobody reads the answer
+
+
+class Refused(Exception):
+    """A request that is not answered as wished."""
+
+    def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry_after = status, message, retry_after
+
+
+class ClientGone(Exception):
+    """The client has closed the connection."""
+
+
+def error_response(path: str, status: int, message: str, retry_after: int | None = None) -> JSONResponse:
+    """An error in the shape that clients of this path expect."""
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    name = "message" if path.startswith("/v2/") else "error"
+    return JSONResponse({name: message}, status, headers)
+
+
+def describe(error: Exception) -> tuple[int, str, int | None]:
+    """Status, message and Retry-After for an exception."""
+    match error:
+        case Refused():
+            return error.status, error.message, error.retry_after
+        case UserError():
+            return 400, str(error), None
+        case HTTPException():
+            return error.status_code, str(error.detail), None
+        case RequestValidationError():
+            return 422, _first_mistake(error), None
+        case Closed():
+            return 503, "the server is going down", 10
+        case ClientGone():
+            return CLIENT_GONE, "the client has gone", None
+        case sqlite3.OperationalError() if "full" in str(error):
+            return 507, "the disc is full: nothing was changed; free some space and try again", None
+        case OSError() if error.errno == 28:
+            return 507, "the disc is full: nothing was changed; free some space and try again", None
+        case MemoryError():
+            return 503, "not enough memory for this request", 30
+    return 500, "the server failed; its log says more", None
+
+
+def _first_mistake(error: RequestValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    more = len(error.errors()) - 1
+    return f"{where or 'body'}: {first['msg']}" + (f" (and {more} more)" if more else "")
+
+
+def install(app: FastAPI) -> None:
+    async def answer(request: Request, error: Exception) -> Response:
+        status, message, retry_after = describe(error)
+        if status == 500:
+            # The trace names code; text of documents is no part of it.
+            log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        if status == 422 and not request.url.path.startswith("/v1/"):
+            status = 400
+        return error_response(request.url.path, status, message, retry_after)
+
+    for kind in (
+        Refused,
+        UserError,
+        HTTPException,
+        RequestValidationError,
+        Closed,
+        ClientGone,
+        sqlite3.Error,
+        OSError,
+        MemoryError,
+        Exception,
+    ):
+        app.add_exception_handler(kind, answer)

@@ -1,0 +1,138 @@
+"""LibreTranslate's API, so that its clients work here. What is more than it offers: an array is a document, whose
+texts are context of each other, unless `"context": false` is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from weitblick.server.desk import unless_gone
+from weitblick.server.errors import Refused
+from weitblick.server.files import file_endings, file_name
+from weitblick.server.languages import Languages
+from weitblick.server.parameters import flag, integer, parameters, string, strings, upload
+from weitblick.server.service import Service
+from weitblick.server.texts import Texts
+from weitblick.translation.options import TranslationOptions
+
+MOST_ALTERNATIVES = 3
+AUTO = "auto"
+
+
+def routes(service: Service) -> APIRouter:
+    router = APIRouter(tags=["LibreTranslate"])
+    languages = service.languages
+
+    async def asked(request: Request) -> dict[str, Any]:
+        """The parameters, once the key among them has been looked at."""
+        values = await parameters(request)
+        if request.scope.get("weitblick.key") is None:
+            key = values.get("api_key")
+            service.guard.check_key(key if isinstance(key, str) and key else None)
+        return values
+
+    @router.post("/translate", summary="Translate a text or an array of texts")
+    async def translate(request: Request) -> Response:
+        values = await asked(request)
+        texts = strings(values, "q")
+        source, target = string(values, "source", AUTO), string(values, "target")
+        markup = _format(values) == "html"
+        most = integer(values, "alternatives", 0, 10)
+        languages.check(source, None if target == languages.source else target)
+        detected = [languages.detect(text) for text in texts] if source == AUTO else []
+        options = TranslationOptions(n_best=1 + min(most, MOST_ALTERNATIVES))
+        split = Texts(texts, languages.source, markup=markup, together=flag(values, "context", True))
+        if target == languages.source or _all_in(detected, target):
+            found = [[text] for text in texts]
+        else:
+            found = await unless_gone(request, service.translate_texts(split, options))
+        many = isinstance(values["q"], list)
+        answer: dict[str, Any] = {"translatedText": _one_or_all([versions[0] for versions in found], many)}
+        if detected:
+            shown = [{"language": one.language, "confidence": one.confidence} for one in detected]
+            answer["detectedLanguage"] = _one_or_all(shown, many)
+        if most:
+            answer["alternatives"] = _one_or_all([versions[1 : 1 + most] for versions in found], many)
+        return JSONResponse(answer)
+
+    @router.post("/detect", summary="Which language a text is in")
+    async def detect(request: Request) -> list[dict[str, Any]]:
+        found = languages.detect(" ".join(strings(await asked(request), "q")))
+        return [{"language": found.language, "confidence": found.confidence}]
+
+    @router.get("/languages", summary="Languages and what they are translated into")
+    async def supported(request: Request) -> list[dict[str, Any]]:
+        await asked(request)
+        source, target = languages.source, languages.target
+        return [
+            {"code": source, "name": Languages.name(source), "targets": [source, target]},
+            {"code": target, "name": Languages.name(target), "targets": [target]},
+        ]
+
+    @router.post("/suggest", summary="A better translation, for the memory")
+    async def suggest(request: Request) -> dict[str, bool]:
+        values = await asked(request)
+        languages.check(string(values, "source"), string(values, "target"))
+        source, target = string(values, "q").strip(), string(values, "s").strip()
+        if not source or not target:
+            raise Refused(400, "Invalid request: q and s must not be empty")
+        service.suggest(source, target)
+        return {"success": True}
+
+    @router.post("/translate_file", summary="Translate a file; the answer says where to fetch it")
+    async def translate_file(request: Request) -> dict[str, str]:
+        values = await asked(request)
+        languages.check(string(values, "source", AUTO), string(values, "target"))
+        file = upload(values)
+        work = service.uploads.add(file_name(file.filename), await file.read())
+        assert work.work is not None
+        await unless_gone(request, service.desk.wait(work.work))
+        service.uploads.result(work.id)
+        base = str(request.base_url).rstrip("/")
+        return {"translatedFileUrl": f"{base}/download_file/{work.id}"}
+
+    @router.get("/download_file/{identity}", summary="A translated file")
+    async def download_file(identity: str) -> Response:
+        return attachment(*service.uploads.result(identity))
+
+    @router.get("/frontend/settings", summary="What a client may offer")
+    async def settings() -> dict[str, Any]:
+        def named(code: str) -> dict[str, str]:
+            return {"code": code, "name": Languages.name(code)}
+
+        return {
+            "apiKeys": bool(service.guard.keys),
+            "charLimit": service.limits.characters,
+            "filesTranslation": True,
+            "frontendTimeout": 500,
+            "keyRequired": bool(service.guard.keys),
+            "language": {"source": named(languages.source), "target": named(languages.target)},
+            "suggestions": True,
+            "supportedFilesFormat": file_endings(),
+        }
+
+    return router
+
+
+def attachment(name: str, content: bytes) -> Response:
+    """A file to save, whatever is in it: never shown as a page of ours."""
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(content, media_type="application/octet-stream", headers={"Content-Disposition": disposition})
+
+
+def _format(values: dict[str, Any]) -> str:
+    chosen = string(values, "format", "text")
+    if chosen not in ("text", "html"):
+        raise Refused(400, f"{chosen} format is not supported")
+    return chosen
+
+
+def _all_in(detected: list[Any], language: str) -> bool:
+    return bool(detected) and all(one.language == language and one.confidence >= 90 for one in detected)
+
+
+def _one_or_all(values: list[Any], many: bool) -> Any:
+    return values if many else values[0]

@@ -1,0 +1,68 @@
+"""What the endpoints work with: one model, its desk, the store and the projects' memories."""
+
+from __future__ import annotations
+
+from weitblick.memory import Memory
+from weitblick.server.desk import Desk
+from weitblick.server.engine import Engine
+from weitblick.server.languages import Languages
+from weitblick.server.limits import Limits
+from weitblick.server.memories import Memories
+from weitblick.server.metrics import Metrics
+from weitblick.server.security import Guard
+from weitblick.server.store import Store
+from weitblick.server.texts import Texts
+from weitblick.server.uploads import Uploads
+from weitblick.server.workbench import Workbench
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+
+SUGGESTIONS = "Suggestions"
+"""The project whose memory holds what clients of LibreTranslate's API suggest; both compatible APIs read it."""
+
+
+class Service:
+    def __init__(self, translator: Translator, store: Store, guard: Guard, limits: Limits, name: str) -> None:
+        self.name, self.limits, self.store, self.guard = name, limits, store, guard
+        self.engine = Engine(translator)
+        self.desk = Desk(self.engine, limits)
+        self.metrics = Metrics(self.desk)
+        pipeline = translator.pipeline
+        self.languages = Languages(pipeline.source_language, pipeline.target_language)
+        self.memories = Memories(store)
+        self.uploads = Uploads(self)
+        self.workbench = Workbench(self)
+        self.characters = 0  # translated since the start
+
+    async def translate_texts(self, texts: Texts, options: TranslationOptions) -> list[list[str]]:
+        """Of each text its translations, as many as `n_best` asks for, best first."""
+        documents = texts.documents
+        self.characters += sum(len(source) for document in documents for source in document.sources)
+        translated = await self.desk.translate(documents, options, self.suggestions()) if documents else []
+        versions = []
+        for rank in range(options.n_best):
+            targets = [
+                [
+                    found[min(rank, len(found) - 1)].text if found else sentence.target or ""
+                    for sentence, found in zip(one.document.sentences, one.translations, strict=True)
+                ]
+                for one in translated
+            ]
+            versions.append(texts.join(targets))
+        return [list(dict.fromkeys(of_text)) for of_text in zip(*versions, strict=True)]
+
+    def suggest(self, source: str, target: str) -> None:
+        """Somebody's better translation, which is approved thereby."""
+        project = self.store.project_named(SUGGESTIONS)
+        self.store.add_pairs(project.id, "suggestion", [(source, target)], "suggested")
+        self.memories.reload(project.id)
+
+    def suggestions(self) -> Memory | None:
+        project = next((one for one in self.store.projects() if one.name == SUGGESTIONS), None)
+        return None if project is None else self.memories.of(project.id)
+
+    def close(self) -> None:
+        self.workbench.hub.close()
+        self.engine.close()
+        self.uploads.close()
+        self.store.close()

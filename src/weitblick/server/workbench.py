@@ -1,0 +1,206 @@
+"""What happens at the workbench: documents fill with translations, and what is confirmed improves the rest."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.server.engine import Steps, Work
+from weitblick.server.errors import Refused
+from weitblick.server.events import Hub
+from weitblick.server.records import Segment, State
+from weitblick.server.store import Store
+from weitblick.translation.options import TranslationOptions
+
+if TYPE_CHECKING:
+    from weitblick.server.service import Service
+
+OPTIONS = TranslationOptions()
+ALTERNATIVES = 3
+WORD = re.compile(r"\w+")
+
+
+class Workbench:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.store: Store = service.store
+        self.hub = Hub()
+        self._filling: dict[str, Work] = {}
+        self._improving: dict[str, Work] = {}
+        self._focus: dict[str, int] = {}
+
+    def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
+        document = self.store.add_document(project, name, sentences, file)
+        if any(sentence.status == "locked" for sentence in sentences):
+            self.service.memories.reload(project)
+        self.fill(document)
+        return document
+
+    def fill(self, document: str) -> None:
+        """Translates the rows that are empty, unless that is going on already."""
+        running = self._filling.get(document)
+        empty = any(segment.state == "empty" for segment in self.store.segments(document))
+        if empty and (running is None or running.result.done()):
+            self._filling[document] = self.service.engine.run(self._fill(document))
+
+    def focus(self, document: str, position: int | None) -> None:
+        """The row under the cursor, which the model leaves alone."""
+        if position is None:
+            self._focus.pop(document, None)
+        else:
+            self._focus[document] = position
+
+    def edit(self, document: str, position: int, target: str, state: State) -> Segment:
+        """A human's change. A confirmed row, and one that is confirmed no more, make the drafts anew."""
+        before = self.store.segment(document, position)
+        if before.target == target and before.state == state and before.change is None:
+            return before
+        if state == "confirmed" and not target.strip():
+            raise Refused(409, "an empty translation cannot be confirmed")
+        segment, edit = self.store.edit(document, position, target, state)
+        self._tell(document, segment)
+        project = self.store.document(document).project
+        if state == "confirmed":
+            self.service.memories.confirm(project, document, position, segment.source, target)
+            self._improve(document, edit, segment.source, position)
+        elif before.state == "confirmed":
+            self.service.memories.reopen(project, document, position)
+        return segment
+
+    def approve_term(self, document: str, source: str, target: str) -> int:
+        """A word and its translation, for the whole project; drafts of this document are made anew with it."""
+        project = self.store.document(document).project
+        (pair,) = self.store.add_pairs(project, "term", [(source, target)], "approved term")
+        self.service.memories.reload(project)
+        self._improve(document, -pair, source, None)
+        return pair
+
+    def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
+        """Changed drafts become again what they were."""
+        kept = [self.store.keep(document, position) for position in positions]
+        for segment in kept:
+            self._tell(document, segment)
+        return kept
+
+    def undo(self, document: str) -> list[Segment]:
+        """All changes that nobody has seen to yet are taken back; what is still being made anew is left."""
+        running = self._improving.pop(document, None)
+        if running is not None:
+            running.cancel()
+        changed = [segment.position for segment in self.store.segments(document) if segment.change is not None]
+        return self.keep(document, changed)
+
+    def delete_document(self, document: str) -> None:
+        project = self.store.document(document).project
+        self._stop(document)
+        self.store.delete_document(document)
+        self.service.memories.reload(project)
+
+    def delete_project(self, project: str) -> None:
+        for document in self.store.documents(project):
+            self._stop(document.id)
+        self.store.delete_project(project)
+        self.service.memories.reload(project)
+
+    def as_document(self, document: str, segments: Sequence[Segment]) -> Document:
+        """For the model: confirmed rows are locked, drafts and edited ones are drafts."""
+        return Document(document, tuple(map(as_sentence, segments)))
+
+    def alternatives(self, document: str, position: int) -> Generator[None, None, list[str]]:
+        """Steps to other translations of one row than the one that stands there."""
+        segments = self.store.segments(document)
+        if not 0 <= position < len(segments):
+            raise Refused(404, "no such segment")
+        current = segments[position]
+        open_row = replace(current, state="empty", target="")
+        whole = self.as_document(document, [open_row if s.position == position else s for s in segments])
+        memory = self.service.memories.of(self.store.document(document).project)
+        options = replace(OPTIONS, n_best=OPTIONS.beam)
+        found: list[str] = []
+        for finished in self.service.engine.document_steps(whole, options, memory, [position]):
+            found += [translation.text for translation in finished.get(position, ())]
+            yield
+        return [text for text in dict.fromkeys(found) if text != current.target][:ALTERNATIVES]
+
+    # In the engine's thread
+
+    def _fill(self, document: str) -> Steps:
+        segments = self.store.segments(document)
+        empty = [segment.position for segment in segments if segment.state == "empty"]
+        yield from self._translate(document, segments, empty, None)
+
+    def _improve(self, document: str, cause: int, source: str, position: int | None) -> None:
+        """Drafts are translated again; what was begun for an earlier confirmation is part of this."""
+        running = self._improving.pop(document, None)
+        if running is not None:
+            running.cancel()
+
+        def steps() -> Steps:
+            segments = self.store.segments(document)
+            drafts = [segment for segment in segments if segment.state == "draft"]
+            order = by_concern(drafts, source, position)
+            yield from self._translate(document, segments, order, cause)
+
+        self._improving[document] = self.service.engine.run(steps(), urgent=True)
+
+    def _translate(self, document: str, segments: Sequence[Segment], order: list[int], cause: int | None) -> Steps:
+        memory = self.service.memories.of(self.store.document(document).project)
+        whole = self.as_document(document, segments)
+        done, changed = 0, 0
+        for finished in self.service.engine.document_steps(whole, OPTIONS, memory, order):
+            for position, translations in finished.items():
+                before = segments[position]
+                target = translations[0].text if translations else before.target or before.source
+                if cause is not None and self._focus.get(document) == position:
+                    continue
+                segment = self.store.translate(document, position, target, before, cause)
+                if segment is not None and segment != before:
+                    changed += 1
+                    self._tell(document, segment)
+            done += len(finished)
+            kind = "progress" if cause is None else "improving"
+            self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
+            yield
+
+    def _tell(self, document: str, segment: Segment) -> None:
+        self.hub.publish(document, "segment", segment_json(segment))
+
+    def _stop(self, document: str) -> None:
+        for running in (self._filling.pop(document, None), self._improving.pop(document, None)):
+            if running is not None:
+                running.cancel()
+        self._focus.pop(document, None)
+
+
+def as_sentence(segment: Segment) -> Sentence:
+    if segment.state == "confirmed":
+        return Sentence(segment.source, segment.target, "locked")
+    if segment.state == "empty" or not segment.target.strip():
+        return Sentence(segment.source)
+    return Sentence(segment.source, segment.target, "draft")
+
+
+def segment_json(segment: Segment) -> dict[str, Any]:
+    return asdict(segment)
+
+
+def by_concern(drafts: Sequence[Segment], source: str, position: int | None) -> list[int]:
+    """Which drafts a newly approved source concerns: those that share most of its telling words first, the rarer the
+    word the more, of equal ones the nearest."""
+    words = {draft.position: _words(draft.source) for draft in drafts}
+    spread = Counter(word for own in words.values() for word in own)
+    wanted = _words(source)
+
+    def concern(draft: Segment) -> tuple[float, int]:
+        shared = sum(1 / spread[word] for word in wanted & words[draft.position] if len(word) > 3)
+        return -shared, abs(draft.position - position) if position is not None else draft.position
+
+    return [draft.position for draft in sorted(drafts, key=concern)]
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in WORD.findall(text)}

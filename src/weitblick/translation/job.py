@@ -1,0 +1,174 @@
+"""A document in translation, some sentences at a time, so that others may have the model in between."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from weitblick.documents.document import Document
+from weitblick.model.context import Context
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.sources import Sources
+from weitblick.sentence.sentence_model import SentenceModel
+from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+from weitblick.translation.units import Translation, Unit, join_documents, split_documents
+from weitblick.translation.window import batches_by_length
+
+if TYPE_CHECKING:
+    from weitblick.memory import Memory
+
+STEP_TOKENS = 512
+"""Source tokens of a step: how long others wait for their turn, against what large batches save."""
+FIRST_SENTENCES = 4
+"""Sentences of the first step, each later step may have twice as many: the first result comes soon."""
+
+Finished = dict[int, tuple[Translation, ...]]
+Found = dict[int, list[Hypothesis]]
+
+
+class DocumentJob:
+    """The chosen sentences of one document, in the order of importance given (all of them in reading order without).
+
+    Sources are encoded once, and every step translates some more sentences, with the whole document as context. What
+    comes out is what `Translator.translations` gives, sentence by sentence.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        document: Document,
+        options: TranslationOptions,
+        order: Sequence[int] | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self.memory = memory
+        self.translator, self.document, self.options = translator, document, options
+        self.order = list(range(len(document.sentences))) if order is None else list(dict.fromkeys(order))
+
+    def steps(self) -> Iterator[Finished]:
+        """After each step, the sentences that it finished, by index: their translations, best first, none where there
+        was nothing to translate. Every chosen sentence comes exactly once."""
+        units = split_documents([self.document], self.translator.pipeline, self.translator.warn)
+        members: dict[int, list[int]] = {index: [] for index in self.order}
+        for number, unit in enumerate(units):
+            if unit.sentence in members and not unit.locked:
+                members[unit.sentence].append(number)
+        chosen = [index for index in self.order if members[index]]
+        yield {index: () for index in self.order if not members[index]}
+        if not chosen:
+            return
+        passes = _Passes(self.translator.model, units, self.options)
+        for _ in passes.prepare([number for index in chosen for number in members[index]]):
+            yield {}
+        for group in _groups(chosen, members, units):
+            found = passes.translate([number for index in group for number in members[index]], self.options.search)
+            yield self._join(group, members, units, found)
+
+    def _join(
+        self, group: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit], found: Found
+    ) -> Finished:
+        """The translations of whole sentences from those of their parts."""
+        part = replace(self.document, sentences=tuple(self.document.sentences[index] for index in group))
+        numbers = [(place, number) for place, index in enumerate(group) for number in members[index]]
+        chosen = [replace(units[number], document=0, sentence=place) for place, number in numbers]
+        hypotheses = [found[number] for _, number in numbers]
+        (translated,) = join_documents([part], chosen, hypotheses, self.translator.pipeline)
+        return dict(zip(group, translated.translations, strict=True))
+
+
+class _Passes:
+    """What all steps share: the states of all sources, and what the document offers as context."""
+
+    def __init__(self, model: DocumentModel, units: Sequence[Unit], options: TranslationOptions) -> None:
+        self.model, self.units, self.options = model, units, options
+        device = next(model.parameters()).device
+        places = [unit.document for unit in units], [unit.position for unit in units]
+        self.sources = Sources([unit.source for unit in units], *places, device)
+        self.approved = torch.tensor([unit.locked for unit in units], device=device)
+        self.context: Context | None = None
+
+    def prepare(self, chosen: Sequence[int]) -> Iterator[None]:
+        """Everything before the last pass over the chosen units, with a pause wherever others may come in."""
+        self.states = yield from self._encoded(self.model.sentence)
+        if not self.options.context:
+            return
+        if not self.model.reads_translations:
+            with torch.no_grad():
+                self.context = self.model.context_of(self.sources, self.states, approved=self.approved)
+            return
+        targets = yield from self._drafts()
+        for number in range(2, self.options.passes + 1):
+            given = [targets.get(unit, []) for unit in range(len(self.units))]
+            with torch.no_grad():
+                self.context = self.model.context_of(self.sources, self.states, given, self.approved)
+            if number == self.options.passes:  # the last pass is that of the steps
+                return
+            for batch in self._batches(chosen):
+                found = self._pass(self.model, batch, self.states, self.context, self.options.first_search)
+                targets |= {unit: hypotheses[0].ids for unit, hypotheses in found.items()}
+                yield
+
+    def translate(self, chosen: Sequence[int], search: SearchOptions) -> Found:
+        found: Found = {}
+        for batch in self._batches(chosen):
+            found |= self._pass(self.model, batch, self.states, self.context, search)
+        return found
+
+    def _encoded(self, model: SentenceModel) -> Generator[None, None, Tensor]:
+        states = []
+        for part in self.sources.parts(self.sources.lengths):
+            with torch.no_grad():
+                packed = self.sources.pack(part)
+                states.append(model.encode(packed.tokens, packed.layout))
+            yield
+        return torch.cat(states)
+
+    def _drafts(self) -> Generator[None, None, dict[int, list[int]]]:
+        """Target ids of every unit: the ones given, or those of a first pass without context."""
+        targets = {number: unit.given for number, unit in enumerate(self.units) if unit.given}
+        first = self.model.first_pass()
+        states = self.states if first is self.model else (yield from self._encoded(first.sentence))
+        free = [number for number, unit in enumerate(self.units) if not unit.locked and number not in targets]
+        for batch in self._batches(free):
+            found = self._pass(first, batch, states, None, self.options.first_search)
+            targets |= {number: hypotheses[0].ids for number, hypotheses in found.items()}
+            yield
+        return targets
+
+    @torch.no_grad()
+    def _pass(
+        self,
+        model: DocumentModel,
+        batch: Sequence[int],
+        states: Tensor,
+        context: Context | None,
+        search: SearchOptions,
+    ) -> Found:
+        packed = self.sources.pack(batch)
+        read, _ = model.encode(packed, context, states=states.index_select(0, self.sources.rows(batch)))
+        return dict(zip(batch, beam_search(model, read, packed.layout, context, search), strict=True))
+
+    def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
+        return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.beam))
+
+
+def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:
+    """Sentences in their order, a few at first, then of about STEP_TOKENS a group."""
+    most = FIRST_SENTENCES
+    group: list[int] = []
+    tokens = 0
+    for index in sentences:
+        size = sum(len(units[number].source) + 1 for number in members[index])
+        if group and (tokens + size > STEP_TOKENS or len(group) >= most):
+            yield group
+            most, group, tokens = 2 * most, [], 0
+        group.append(index)
+        tokens += size
+    if group:
+        yield group

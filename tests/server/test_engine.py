@@ -1,0 +1,191 @@
+"""The engine's promises: together what waits together, turns for long work, the same output in any company."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.server.engine import Closed, Engine
+from weitblick.translation.job import DocumentJob
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+from weitblick.translation.units import TranslatedDocument
+
+OPTIONS = TranslationOptions(beam=1)
+TALK = [
+    "The report is ready.",
+    "It is long.",
+    "",
+    "I thank the rapporteur for her work.",
+    "The committee has read it.",
+    "It was adopted.",
+    "That is all.",
+]
+
+
+class Slow:
+    """A translator that waits to be let go, and notes which documents it was given together."""
+
+    def __init__(self) -> None:
+        self.windows: list[list[str]] = []
+        self.begun, self.go = threading.Semaphore(0), threading.Semaphore(0)
+        self.pipeline = SimpleNamespace(source_language="en", target_language="de")
+
+    def translate_window(
+        self, documents: Sequence[Document], options: TranslationOptions, **_: Any
+    ) -> list[TranslatedDocument]:
+        self.windows.append([document.id for document in documents])
+        self.begun.release()
+        assert self.go.acquire(timeout=20)
+        if any("bad" in document.id for document in documents):
+            raise ValueError("bad")
+        return [TranslatedDocument(document, ((),) * len(document.sentences)) for document in documents]
+
+
+def document(identity: str, *sentences: str) -> Document:
+    return Document(identity, tuple(map(Sentence, sentences or ("One.",))))
+
+
+@pytest.fixture
+def slow() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+def engine(slow: Slow) -> Iterator[Engine]:
+    engine = Engine(slow)  # type: ignore[arg-type]
+    yield engine
+    for _ in range(50):
+        slow.go.release()
+    engine.close()
+
+
+def test_first_comes_alone_and_what_waits_meanwhile_goes_together(slow: Slow, engine: Engine) -> None:
+    works = [engine.translate([document("a")], OPTIONS, None)]
+    assert slow.begun.acquire(timeout=20)  # nobody else was there, and it did not wait for company
+    works += [engine.translate([document(name)], OPTIONS, None) for name in "bcd"]
+    slow.go.release()
+    slow.go.release()
+    assert [work.result.result(20)[0].document.id for work in works] == list("abcd")
+    assert slow.windows == [["a"], ["b", "c", "d"]]
+
+
+def test_other_options_go_apart_and_windows_have_a_limit(slow: Slow, engine: Engine) -> None:
+    engine.translate([document("a")], OPTIONS, None)
+    assert slow.begun.acquire(timeout=20)
+    large = "x" * 4 * 600
+    rest = [
+        engine.translate([document("b", large)], OPTIONS, None),
+        engine.translate([document("c", large)], OPTIONS, None),
+        engine.translate([document("d")], TranslationOptions(beam=2), None),
+    ]
+    for _ in range(4):
+        slow.go.release()
+    for work in rest:
+        work.result.result(20)
+    assert slow.windows == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_one_bad_request_does_not_hurt_the_others(slow: Slow, engine: Engine) -> None:
+    engine.translate([document("a")], OPTIONS, None)
+    assert slow.begun.acquire(timeout=20)
+    good, bad = (engine.translate([document(name)], OPTIONS, None) for name in ("good", "bad"))
+    for _ in range(4):
+        slow.go.release()
+    assert good.result.result(20)[0].document.id == "good"
+    with pytest.raises(ValueError, match="bad"):
+        bad.result.result(20)
+
+
+def test_unwanted_work_is_not_done(slow: Slow, engine: Engine) -> None:
+    engine.translate([document("a")], OPTIONS, None)
+    assert slow.begun.acquire(timeout=20)
+    unwanted = engine.translate([document("b")], OPTIONS, None)
+    unwanted.cancel()
+    last = engine.translate([document("c")], OPTIONS, None)
+    for _ in range(3):
+        slow.go.release()
+    last.result.result(20)
+    assert slow.windows == [["a"], ["c"]]
+    with pytest.raises(CancelledError):
+        unwanted.result.result(20)
+
+
+def test_long_work_takes_turns_and_can_be_left(slow: Slow, engine: Engine) -> None:
+    """A request that comes while long work goes on is answered after the present step; work that is cancelled ends."""
+    steps, pause = [], threading.Semaphore(0)
+
+    def long() -> Iterator[None]:
+        for number in range(1000):
+            assert pause.acquire(timeout=20)
+            steps.append(number)
+            yield
+
+    work = engine.run(long())  # type: ignore[arg-type]
+    pause.release()
+    answer = engine.translate([document("short")], OPTIONS, None)
+    slow.go.release()
+    pause.release(3)
+    answer.result.result(20)
+    assert len(steps) <= 4
+    work.cancel()
+    pause.release(3)
+    engine.call(lambda: None).result.result(20)
+    done = len(steps)
+    pause.release(100)
+    engine.call(lambda: None).result.result(20)
+    assert len(steps) == done
+
+
+def test_closing_answers_everybody(slow: Slow) -> None:
+    engine = Engine(slow)  # type: ignore[arg-type]
+    engine.translate([document("a")], OPTIONS, None)
+    assert slow.begun.acquire(timeout=20)
+    waiting = engine.translate([document("b")], OPTIONS, None)
+    slow.go.release()
+    closing = threading.Thread(target=engine.close)
+    closing.start()
+    slow.go.release()
+    closing.join(20)
+    with suppress(Closed):
+        assert waiting.result.result(20)
+    with pytest.raises(Closed):
+        engine.translate([document("c")], OPTIONS, None)
+
+
+@pytest.mark.parametrize("order", [None, [5, 1, 0, 3]])
+def test_a_job_says_what_the_translator_says(translator: Translator, order: list[int] | None) -> None:
+    """Sentence by sentence, in any order, and each chosen one exactly once."""
+    whole = document("1", *TALK)
+    expected = next(translator.translations([whole], beam=2, n_best=2)).translations
+    found = {}
+    for finished in DocumentJob(translator, whole, TranslationOptions(beam=2, n_best=2), order).steps():
+        assert not found.keys() & finished.keys()
+        found |= finished
+    assert found.keys() == set(range(len(TALK)) if order is None else order)
+    for index, translations in found.items():
+        assert [t.text for t in translations] == [t.text for t in expected[index]]
+
+
+def test_the_same_output_in_any_company(translator: Translator) -> None:
+    """Alone, in a window with others, and as a long request in steps."""
+    engine = Engine(translator)
+    try:
+        talk = document("1", *TALK)
+        alone = engine.translate([talk], OPTIONS, None).result.result(60)
+        others = [document(str(n), f"The directive number {n} is good.", "It is new.") for n in range(5)]
+        works = [engine.translate([one], OPTIONS, None) for one in (*others, talk)]
+        together = works[-1].result.result(60)
+        assert [one.document.targets for one in together] == [one.document.targets for one in alone]
+        long = document("2", *TALK * 20)
+        stepwise = engine.translate([long], OPTIONS, None).result.result(120)
+        assert stepwise[0].document.targets == translator.translate(long, beam=1).targets
+    finally:
+        engine.close()
