@@ -6,18 +6,21 @@ or output. Output goes to a temporary file beside its destination and is renamed
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
 import json
 import lzma
 import os
+import platform
+import re
 import shutil
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -93,31 +96,100 @@ def _explain_write(path: str | Path, error: OSError) -> UserError:
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it fails."""
-    path = Path(os.path.realpath(path))  # through a link its target is replaced, not the link
-    if path.is_dir():
-        raise UserError("is a directory, not a file", where=path, remedy="name a file")
-    if not path.parent.is_dir():
-        raise UserError("no such folder", where=path.parent, remedy="make it first, or choose another place")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+        path = Path(os.path.realpath(path))  # through a link its target is replaced, not the link
+        if path.is_dir():
+            raise UserError("is a directory, not a file", where=path, remedy="name a file")
+        if not path.parent.is_dir():
+            raise UserError("no such folder", where=path.parent, remedy="make it first, or choose another place")
+        sweep(path.parent)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_temporary_prefix(path), suffix=path.suffix[:16])
         os.close(handle)
     except OSError as error:
         raise _explain_write(path, error) from None
     temporary = Path(name)
     try:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
+        _make_durable(temporary)
         os.replace(temporary, path)
+        _sync(path.parent)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise _explain_write(path, error) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+MARK = "weitblick"
+"""Part of the name of every temporary file, with the machine and process that write it."""
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _temporary_prefix(path: Path) -> str:
+    start = os.fsencode(path.name)[:60].decode("utf-8", "ignore")  # names have an end
+    return f".{start}.{MARK}-{_machine()}-{os.getpid()}-"
+
+
+_TEMPORARY = re.compile(rf"\..*\.{MARK}-([0-9a-f]{{8}})-(\d+)-")
+_swept: set[Path] = set()
+
+
+def sweep(folder: Path) -> None:
+    """Removes what commands that were killed left in a folder, once for each folder and process. Temporary files of
+    living processes and of other machines stay."""
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = _TEMPORARY.match(entry.name)
+            if found and found[1] == _machine() and not _is_alive(int(found[2])):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    with suppress(OSError):
+                        os.unlink(entry.path)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
+
+
+def _make_durable(path: Path) -> None:
+    """A file, or a folder and all in it, on the disc and with the permissions that the user gives new files."""
+    umask = os.umask(0)
+    os.umask(umask)
+    if path.is_dir():
+        for inner in path.iterdir():
+            if not inner.is_symlink():
+                _make_durable(inner)
+        path.chmod(0o777 & ~umask)
+    else:
+        path.chmod(0o666 & ~umask)
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    """What a rename promises holds only when the disc has the data and the folder's new entry."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that know no such thing
+            raise
+    finally:
+        os.close(handle)
 
 
 def make_folder(path: str | Path) -> Path:
@@ -240,33 +312,55 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     path = settled_folder(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.new."))
+        sweep(path.parent)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_temporary_prefix(path)))
     except OSError as error:
         raise _explain_write(path, error) from None
     try:
         yield temporary
-        temporary.chmod(0o755)
+        _make_durable(temporary)
         if path.exists():
-            retired = path.with_name(f".{path.name}.old")
-            shutil.rmtree(retired, ignore_errors=True)
+            retired = _retired(path)
+            if retired.exists():
+                shutil.rmtree(retired)
             os.replace(path, retired)
             os.replace(temporary, path)
+            _sync(path.parent)
             shutil.rmtree(retired)
         else:
             os.replace(temporary, path)
+            _sync(path.parent)
     except OSError as error:
         raise _explain_write(path, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _retired(path: Path) -> Path:
+    """Where a folder is while another takes its place."""
+    return path.with_name(f".{path.name}.old")
+
+
 def settled_folder(path: str | Path) -> Path:
     """The folder, put back in its place if a crash came between the two renames of its replacement."""
     path = Path(path)
-    retired = path.with_name(f".{path.name}.old")
-    if not path.exists() and retired.is_dir():
-        os.replace(retired, path)
+    if not path.name or path.exists():
+        return path
+    retired = _retired(path)
+    if retired.is_dir():
+        try:
+            os.replace(retired, path)
+        except OSError:  # a place where nothing may be written
+            return retired
     return path
+
+
+def settle(folder: Path) -> None:
+    """Puts every folder inside `folder` back in its place that a crash left between two renames."""
+    if folder.is_dir():
+        for retired in folder.glob(".*.old"):
+            if retired.is_dir():
+                settled_folder(retired.with_name(retired.name[1:-4]))
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -276,11 +370,19 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    text = "\n".join(read_lines(path))
+    return decode_json("\n".join(read_lines(path)), path)
+
+
+def decode_json(text: str, path: str | Path) -> Any:
+    """A JSON text; one that no parser should be asked to read (too deep, numbers without end) is refused, too."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise UserError(f"not JSON ({error.msg})", where=path, line=error.lineno, remedy="mend the file") from None
+    except (RecursionError, ValueError):
+        raise UserError(
+            "not JSON (nested too deeply, or a number too long)", where=path, remedy="mend the file"
+        ) from None
 
 
 def check_format_version(value: Any, supported: int, path: str | Path) -> None:
@@ -295,5 +397,29 @@ def check_format_version(value: Any, supported: int, path: str | Path) -> None:
 
 
 def sha256(path: str | Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot be read ({error.strerror or error})", where=path) from None
+
+
+def check_files(folder: Path, checksums: Mapping[str, str], listed_in: Path) -> None:
+    """Refuses what is not the file that was saved: missing, changed, or no plain file of this very folder."""
+    for name, expected in checksums.items():
+        path = folder / name
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise UserError(f"file {name!r} lies outside the folder", where=listed_in, remedy="restore the file")
+        check_plain(path)
+        if sha256(path) != expected:
+            raise UserError(
+                "is not the file that was saved", where=path, remedy="restore it from the run that wrote it"
+            )
+
+
+def check_plain(path: Path) -> None:
+    """Refuses what is missing, and pipes and devices, which may never end."""
+    if not path.exists():
+        raise UserError("no such file", where=path, remedy="copy the whole folder again")
+    if not path.is_file():
+        raise UserError("is not a plain file", where=path, remedy="copy the whole folder again")

@@ -78,7 +78,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert documents[0].sources[0].startswith(("I remember", "Now see")[number])
     items = read_suite(Path("suite.jsonl"))
     assert {item.pronoun for item in items} == {"er", "sie", "es"}
-    assert all(item.targets[item.sentence] == item.reference != item.contrastive[0] for item in items)
+    assert all(item.target[item.sentence] == item.reference != item.contrastive[0] for item in items)
     Path("few.en").write_text("Yes.\n", encoding="utf-8")
     Path("few.de").write_text("Ja.\n", encoding="utf-8")
     call = ["data", "antecedents", "few.en", "few.de", "-o", "b.en", "-o", "b.de"]

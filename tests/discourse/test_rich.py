@@ -7,11 +7,12 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from weitblick.discourse import ContrastItem, Corpus, describe, generate
+from weitblick.discourse import Corpus, describe, generate
 from weitblick.discourse.german import GENDERS, POSSESSIVE, PRONOUN, Case, Noun
 from weitblick.discourse.rich.people import ACQUAINTANCES, MEANWHILE, UTTERANCES
 from weitblick.discourse.rich.things import KINDS
 from weitblick.discourse.rich.topics import AMBIGUOUS, TOPICS
+from weitblick.documents.contrast import ContrastItem
 
 CHANCE = {
     "pronoun-nominative": 1 / 3,

@@ -7,9 +7,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from weitblick.discourse import ContrastItem, Corpus, generate
+from weitblick.discourse import Corpus, generate
 from weitblick.discourse.german import GENDERS, PRONOUN
 from weitblick.discourse.small import NOUNS, PREDICATES
+from weitblick.documents.contrast import ContrastItem
 
 PRONOUNS = set(PRONOUN["nominative"].values())
 NOUN_BY_ENGLISH = {noun.english: (kind, noun) for kind, nouns in NOUNS.items() for noun in nouns}

@@ -50,14 +50,15 @@ def test_cxmi_is_the_mean_difference_and_its_interval_covers_documents() -> None
     own, removed, random = (np.array(values, dtype=float) for values in ([-1, -2, -3, -4], [-2, -3, -3, -6], [-1] * 4))
     tokens = np.array([1, 2, 3, 4])
     scores = {"own": Scores(own, tokens), "removed": Scores(removed, tokens), "random": Scores(random, tokens)}
-    report = compare_contexts(scores, [0, 0, 1, 2], seed=1)  # type: ignore[arg-type]
-    assert report["cxmi"]["per_token"]["mean"] == 0.4
-    assert report["cxmi"]["per_sentence"]["mean"] == 1.0
-    low, high = report["cxmi"]["per_sentence"]["interval"]
+    differences = compare_contexts(scores, [0, 0, 1, 2], seed=1)  # type: ignore[arg-type]
+    difference = differences["cxmi"]
+    assert difference.per_token.mean == 0.4
+    assert difference.per_sentence.mean == 1.0
+    low, high = difference.per_sentence.low, difference.per_sentence.high
     # one document gains nothing, another 2 a sentence: resampling documents reaches both
     assert (low, high) == (0.0, 2.0)
-    assert (report["cxmi"]["sentences_better"], report["cxmi"]["sentences_worse"]) == (3, 0)
-    assert report["own_over_random"]["per_sentence"]["mean"] == -1.5
+    assert (difference.sentences_better, difference.sentences_worse) == (3, 0)
+    assert differences["own_over_random"].per_sentence.mean == -1.5
 
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
@@ -65,13 +66,14 @@ def test_usage_of_a_model_is_measured(pipeline: TextPipeline, documents: list[Do
     model = translator_of(pipeline, integration=integration).model
     corpus = encode_corpus(pipeline, documents)
     report = measure_context_use(model, corpus)
-    per_token = report["log_probability_per_token"]
-    assert report["sentences"] == sum(len(document.sentences) for document in documents)
-    assert abs(report["cxmi"]["per_token"]["mean"] - (per_token["own"] - per_token["removed"])) < 1e-5
-    assert 0 < report["gate"] < 1
-    assert report["support"] >= 1
-    assert measure_context_use(model, corpus, batch_tokens=50)["cxmi"]["per_token"]["mean"] == pytest.approx(
-        report["cxmi"]["per_token"]["mean"], abs=1e-4
+    per_token = report.log_probability_per_token
+    assert report.sentences == sum(len(document.sentences) for document in documents)
+    assert abs(report.differences["cxmi"].per_token.mean - (per_token["own"] - per_token["removed"])) < 1e-5
+    assert report.gate is not None
+    assert 0 < report.gate < 1
+    assert (report.support or 0) >= 1
+    assert measure_context_use(model, corpus, batch_tokens=50).differences["cxmi"].per_token.mean == pytest.approx(
+        report.differences["cxmi"].per_token.mean, abs=1e-4
     )
 
 
@@ -80,8 +82,8 @@ def test_a_model_whose_gate_is_shut_uses_nothing(pipeline: TextPipeline, documen
     with torch.no_grad():
         model.context.gate.bias.fill_(100.0)  # type: ignore[union-attr]
     report = measure_context_use(model, encode_corpus(pipeline, documents))
-    assert abs(report["cxmi"]["per_token"]["mean"]) < 1e-5
-    assert abs(report["own_over_random"]["per_token"]["mean"]) < 1e-5
+    assert abs(report.differences["cxmi"].per_token.mean) < 1e-5
+    assert abs(report.differences["own_over_random"].per_token.mean) < 1e-5
 
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
@@ -142,9 +144,9 @@ def test_target_context_may_be_other_translations(documents: list[Document], pip
     same = measure_context_use(model, encode_corpus(pipeline, documents, documents))
     other = measure_context_use(model, encode_corpus(pipeline, documents, changed))
     assert same == own
-    assert other["tokens"] == own["tokens"]  # what is scored are the references all the same
-    assert other["log_probability_per_token"]["removed"] == own["log_probability_per_token"]["removed"]
-    assert other["log_probability_per_token"]["own"] != own["log_probability_per_token"]["own"]
+    assert other.tokens == own.tokens  # what is scored are the references all the same
+    assert other.log_probability_per_token["removed"] == own.log_probability_per_token["removed"]
+    assert other.log_probability_per_token["own"] != own.log_probability_per_token["own"]
 
 
 def run(*arguments: str | Path) -> dict:

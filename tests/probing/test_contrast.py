@@ -13,11 +13,12 @@ from word_pipeline import WordPipeline, small_model
 
 from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.config.recipe import ContextSection
+from weitblick.documents.contrast import ContrastItem
 from weitblick.errors import UserError
 from weitblick.metrics.scoring import Candidate, ScoringDocument, reading_order, score_candidates
 from weitblick.model.document_model import DocumentModel
 from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
-from weitblick.probing.suites import SuiteItem, crop, read_suite
+from weitblick.probing.suites import read_suite
 from weitblick.sentence.loss import token_log_probabilities
 from weitblick.text.special import EOS
 
@@ -59,9 +60,9 @@ def with_biases(probabilities: dict[int, float], size: int) -> DocumentModel:
     return model
 
 
-def item(reference: str, *contrastive: str, **known: object) -> SuiteItem:
-    values = {"id": "x", "sources": ("a", "b"), "targets": None, "sentence": 1, **known}
-    return SuiteItem(reference=reference, contrastive=contrastive, **values)  # type: ignore[arg-type]
+def item(reference: str, *contrastive: str, **known: object) -> ContrastItem:
+    values = {"id": "x", "source": ("a", "b"), "target": None, "sentence": 1, **known}
+    return ContrastItem(reference=reference, contrastive=contrastive, **values)  # type: ignore[arg-type]
 
 
 def test_accuracy_is_what_known_probabilities_say() -> None:
@@ -82,7 +83,7 @@ def test_accuracy_is_what_known_probabilities_say() -> None:
     assert math.isclose(verdicts[2].reference - verdicts[2].best_variant, math.log(0.05 / 0.03), rel_tol=1e-4)
     assert [verdicts[number].correct for number in (0, 1, 2, 4)] == [True, False, True, False]
     assert [verdicts[number].tie for number in (0, 1, 2, 4)] == [False, False, False, True]
-    report = summarise([verdicts[number] for number in (0, 1, 2, 4)])
+    report = summarise([verdicts[number] for number in (0, 1, 2, 4)]).to_json()
     assert (report["accuracy"], report["items"], report["correct"], report["ties"]) == (0.5, 4, 2, 1)
     assert {name: group["accuracy"] for name, group in report["by_distance"].items()} == {
         "1": 0.5,
@@ -165,15 +166,15 @@ def test_one_document_has_no_random_other() -> None:
 
 def test_a_model_that_reads_targets_needs_them() -> None:
     with pytest.raises(UserError, match=r"s\.jsonl:4: item x: field 'target' is missing"):
-        encode_suite(WordPipeline([]), [item("a", "b", where="s.jsonl", line=4)], with_targets=True)  # type: ignore[arg-type]
+        encode_suite(WordPipeline([]), [item("a", "b").at("s.jsonl", 4)], with_targets=True)  # type: ignore[arg-type]
 
 
 def test_items_without_context_are_counted_by_what_the_model_can_read() -> None:
     items = [
-        item("a", "b", sources=("x", "y"), sentence=0),
-        item("a", "b", sources=("x", "y"), sentence=1),
-        item("a", "b", sources=("x",), sentence=0),
-        item("a", "b", sources=("", "y"), sentence=1),
+        item("a", "b", source=("x", "y"), sentence=0),
+        item("a", "b", source=("x", "y"), sentence=1),
+        item("a", "b", source=("x",), sentence=0),
+        item("a", "b", source=("", "y"), sentence=1),
     ]
     assert without_context(small_model(30), items) == 2
     assert without_context(small_model(30, direction="online"), items) == 3
@@ -192,7 +193,7 @@ PLAIN = {"source": ["A cat.", "It slept."], "sentence": 1, "reference": "Sie sch
 
 def test_only_four_fields_are_required(tmp_path: Path) -> None:
     (found,) = read_suite(write_lines(tmp_path / "suite.jsonl", PLAIN))
-    assert (found.sources, found.sentence, found.targets) == (("A cat.", "It slept."), 1, None)
+    assert (found.source, found.sentence, found.target) == (("A cat.", "It slept."), 1, None)
     assert (found.distance_group, found.phenomenon, found.chance) == (None, None, 0.5)
 
 
@@ -242,7 +243,7 @@ def test_contrapro_lines_have_at_most_one_context_sentence(tmp_path: Path) -> No
     }
     second = {"src": "it ran.", "ref": "Es lief.", "contrastive": ["Er lief."], "src_context": "", "ref_context": ""}
     one, two = read_suite(write_lines(tmp_path / "contrapro.jsonl", first, second))
-    assert (one.sources, one.targets, one.sentence) == (("a dog.", "it slept."), ("Ein Hund.", "Er schlief."), 1)
+    assert (one.source, one.target, one.sentence) == (("a dog.", "it slept."), ("Ein Hund.", "Er schlief."), 1)
     assert (one.distance, one.pronoun, one.chance, two.sentence, two.distance) == (1, "er", 0.25, 0, None)
     with pytest.raises(UserError, match=r":2: field 'ref' is missing"):
         read_suite(write_lines(tmp_path / "bad.jsonl", first, {**second, "ref": None}))
@@ -270,14 +271,14 @@ def contrapro(folder: Path, *items: object) -> Path:
 
 def test_the_original_contrapro_brings_its_documents(tmp_path: Path) -> None:
     (found,) = read_suite(contrapro(tmp_path, CONTRAPRO))
-    assert (found.sentence, len(found.sources), found.targets) == (
+    assert (found.sentence, len(found.source), found.target) == (
         2,
         4,
         ("Die Katze.", "Nun.", "Sie sagte nein.", "Aha."),
     )
     assert (found.distance_group, found.pronoun, len(found.contrastive)) == ("2", "sie", 2)
-    near = crop(found, 1)
-    assert (near.sentence, near.sources[near.sentence], len(near.sources)) == (1, 'It said "no".', 3)
+    near = found.crop(1)
+    assert (near.sentence, near.source[near.sentence], len(near.source)) == (1, 'It said "no".', 3)
 
 
 @pytest.mark.parametrize(
@@ -286,8 +287,8 @@ def test_the_original_contrapro_brings_its_documents(tmp_path: Path) -> None:
         ({"document id": "other.de"}, "item 1: field 'document id' is 'other.de'"),
         ({"segment id": 9}, "field 'segment id' is 9, but the document has 4 lines"),
         ({"src segment": "It said yes."}, "line 3 of the document"),
-        ({"errors": [{}]}, "item 1: field 'contrastive' is missing"),
-        ({"errors": []}, "field 'errors' is missing"),
+        ({"errors": [{}]}, "item 1: field 'errors.0.contrastive' is missing"),
+        ({"errors": []}, "field 'errors' is an empty list"),
     ],
 )
 def test_a_bad_contrapro_item_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:

@@ -15,7 +15,8 @@ import torch
 from weitblick.batches.store import CorpusStore
 from weitblick.config import load_recipe
 from weitblick.errors import UserError
-from weitblick.model.folder import load_model, read_weights
+from weitblick.model.folder import load_model
+from weitblick.model.weights import read_weights
 from weitblick.training.run import train
 from weitblick.training.stage import StageRun
 

@@ -104,9 +104,9 @@ def context_use(
     with progress_bar(3 * len(encoded.references), "scoring") as advance:
         found = measure_context_use(translator.model, encoded, seed=seed, batch_tokens=batch_tokens, progress=advance)
     report: dict[str, Any] = {"model": model or SHIPPED, "source": corpus[0], "target": corpus[-1]}
-    report |= {"target_context": target_context or corpus[-1], **found}
+    report |= {"target_context": target_context or corpus[-1], **found.to_json()}
     if translate:
-        report["bleu"] = measure_translations(translator, documents, beam=beam, seed=seed)
+        report["bleu"] = measure_translations(translator, documents, beam=beam, seed=seed).to_json()
     if as_json:
         print_json(report)
     else:

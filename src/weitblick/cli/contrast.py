@@ -89,7 +89,7 @@ def contrast(
             verdicts = judge_suite(
                 translator.model, encoded, mode, seed=seed, batch_tokens=batch_tokens, progress=advance
             )
-            results[mode] = summarise(verdicts)
+            results[mode] = summarise(verdicts).to_json()
     missing = without_context(translator.model, items)
     report: dict[str, Any] = {
         "model": model or SHIPPED,

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from weitblick.config import load_recipe
 from weitblick.discourse import generate, write_corpus
+from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.corpora import read_documents, write_documents
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
@@ -21,7 +22,7 @@ from weitblick.metrics.metrics import build_metric
 from weitblick.metrics.scoring import ContextMode
 from weitblick.probing.context_use import translate_with
 from weitblick.probing.contrast import encode_suite, judge_suite, summarise
-from weitblick.probing.suites import SuiteItem, read_suite
+from weitblick.probing.suites import read_suite
 from weitblick.training.run import train
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
@@ -113,7 +114,7 @@ def _figures(folder: Path, corpus: Path) -> dict[str, Any]:
     return figures
 
 
-def _row(row: Row, translator: Translator, items: list[SuiteItem], documents: list[Document]) -> dict[str, Any]:
+def _row(row: Row, translator: Translator, items: list[ContrastItem], documents: list[Document]) -> dict[str, Any]:
     encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_translations)
     result = summarise(judge_suite(translator.model, encoded, row.mode, seed=SEED))
     metric = build_metric("sacrebleu")
@@ -123,8 +124,8 @@ def _row(row: Row, translator: Translator, items: list[SuiteItem], documents: li
     return {
         "model": row.name.strip(),
         "context": row.mode,
-        "accuracy": result["accuracy"],
-        "by_distance": {name: group["accuracy"] for name, group in result["by_distance"].items()},
+        "accuracy": result.overall.accuracy,
+        "by_distance": {name: group.accuracy for name, group in result.by_distance.items()},
         "bleu": round(metric.corpus_score(metric.statistics(lines, references)).value, 2),
     }
 

@@ -11,9 +11,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from weitblick.discourse.corpus import ContrastItem
 from weitblick.discourse.german import GENDERS, PRONOUN, Gender, Noun
 from weitblick.discourse.nouns import english_nouns
+from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
 
@@ -108,6 +108,7 @@ def _item(document: Document, index: int, distance: int, statement: str, gender:
         phenomenon="pronoun-accusative" if "{a}" in statement else "pronoun-nominative",
         direction="past",
         pronoun=PRONOUN["nominative"][gender],
+        unseen_antecedent=False,
     )
 
 

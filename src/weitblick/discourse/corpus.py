@@ -6,49 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
+from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.document import Document
 from weitblick.files import make_folder, text_writer
 
 FORMAT_VERSION = 1
 SPLITS = ("train", "dev", "test")
-FURTHEST = 4  # distances from here on are one group: >3
-
-Direction = Literal["past", "future"]
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastItem:
-    """A document, one of its sentences, and wrong variants of that sentence's translation.
-
-    `distance` counts the sentences from the tested one to the one that decides it, backwards if `direction` is past,
-    forwards if it is future. `pronoun` is the tested word of the reference in its plainest form. An item has an
-    `unseen_antecedent` if training shows its antecedent with its article but never as an antecedent.
-    """
-
-    id: str
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    sentence: int
-    reference: str
-    contrastive: tuple[str, ...]
-    distance: int
-    phenomenon: str
-    direction: Direction
-    pronoun: str
-    unseen_antecedent: bool = False
-
-    @property
-    def distance_group(self) -> str:
-        return str(self.distance) if self.distance < FURTHEST else f">{FURTHEST - 1}"
-
-    @property
-    def chance(self) -> float:
-        """Accuracy of guessing among the reference and its variants."""
-        return 1 / (1 + len(self.contrastive))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +34,7 @@ class Corpus:
 def describe(corpus: Corpus) -> dict[str, Any]:
     """Sizes, and for each phenomenon its chance level and how many items it has of which kind."""
     phenomena: dict[str, Any] = {}
-    for name in sorted({item.phenomenon for item in corpus.contrast}):
+    for name in sorted({item.phenomenon or "" for item in corpus.contrast}):
         items = [item for item in corpus.contrast if item.phenomenon == name]
         phenomena[name] = {
             "items": len(items),
@@ -75,7 +42,7 @@ def describe(corpus: Corpus) -> dict[str, Any]:
             "by_direction": _counts(item.direction for item in items),
             "by_distance": _counts(item.distance_group for item in items),
             "by_pronoun": _counts(item.pronoun for item in items),
-            "unseen_antecedent": sum(item.unseen_antecedent for item in items),
+            "unseen_antecedent": sum(bool(item.unseen_antecedent) for item in items),
         }
     return {
         "format_version": FORMAT_VERSION,
@@ -88,8 +55,8 @@ def describe(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _counts(values: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
+def _counts(values: Iterable[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(value for value in values if value is not None).items()))
 
 
 def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
@@ -108,16 +75,12 @@ def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
         for split in SPLITS:
             _write_split(corpus.split(split), streams[f"{split}.en"], streams[f"{split}.de"])
         streams["contrast.jsonl"] = writer("contrast.jsonl")
-        streams["contrast.jsonl"].writelines(map(suite_line, corpus.contrast))
+        streams["contrast.jsonl"].writelines(item.to_line() for item in corpus.contrast)
         streams["discourse.json"] = writer("discourse.json")
         streams["discourse.json"].write(json.dumps(description, ensure_ascii=False, indent=2) + "\n")
         for stream in streams.values():
             stream.flush()  # a full disk shows here, before any file has taken its place
     return description
-
-
-def suite_line(item: ContrastItem) -> str:
-    return json.dumps({"format_version": FORMAT_VERSION, **asdict(item)}, ensure_ascii=False) + "\n"
 
 
 def _write_split(documents: list[Document], source: IO[str], target: IO[str]) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from weitblick.discourse.corpus import FURTHEST, ContrastItem
 from weitblick.discourse.german import Predicate, sentence
+from weitblick.documents.contrast import FURTHEST, ContrastItem
 from weitblick.documents.document import Document, Sentence
 
 T = TypeVar("T")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from typing import Protocol
+from typing import Any, Protocol
 
-from weitblick.discourse.corpus import ContrastItem, Corpus
+from weitblick.discourse.corpus import Corpus
 from weitblick.discourse.draft import Draft, realise
 from weitblick.discourse.rich import RichPreset
 from weitblick.discourse.small import SmallPreset
+from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
 
@@ -70,7 +71,7 @@ def balance(items: list[ContrastItem], rng: random.Random) -> list[ContrastItem]
 
     Answers that are words of an open class are too many for that; each comes as often as its rival by its making.
     """
-    cells: dict[tuple[str, str, bool], dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
+    cells: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, item in enumerate(items):
         group = (item.phenomenon, item.direction, item.unseen_antecedent)
         answer = "" if item.phenomenon in OPEN_ANSWERS else item.pronoun

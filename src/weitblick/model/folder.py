@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from pydantic import BaseModel, ConfigDict, Field
+from safetensors.torch import save_file
 from torch.overrides import TorchFunctionMode
 
 from weitblick import __version__
-from weitblick.config.load import validate
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.errors import UserError
-from weitblick.files import atomic_folder, check_format_version, read_json, settled_folder, write_json
+from weitblick.files import atomic_folder, check_files, check_plain, read_json, settled_folder, sha256, write_json
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.weights import load_weights, read_weights, weights_of
+from weitblick.text.base import PIPELINE_FILE
 from weitblick.text.pipeline import TextPipeline, load_pipeline
+from weitblick.validation import parse_value
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Literal[1] = 1
 WEIGHTS, CONFIG, CARD, TEXT = "model.safetensors", "config.json", "README.md", "text"
+CHECKSUM = "checksum"  # of config.json itself
+
+
+class ModelConfig(BaseModel):
+    """config.json: what the model is, how large its vocabularies are, and the checksums of the other files."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    format_version: Literal[1] = FORMAT_VERSION
+    weitblick: str = __version__
+    model: ModelSection
+    context: ContextSection
+    source_vocabulary: int = Field(gt=0)
+    target_vocabulary: int = Field(gt=0)
+    facts: dict[str, Any] = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,59 +65,34 @@ def save_model(
     """Writes a model folder, complete or not at all. `facts` (training, figures, licence) go into the model card."""
     with atomic_folder(folder) as temporary:
         save_file(weights_of(model, dtype), temporary / WEIGHTS)
-        config = {
-            "format_version": FORMAT_VERSION,
-            "weitblick": __version__,
-            "model": model_section.model_dump(mode="json"),
-            "context": model.section.model_dump(mode="json"),
-            "source_vocabulary": len(pipeline.source_vocabulary),
-            "target_vocabulary": len(pipeline.target_vocabulary),
-            "facts": facts,
-        }
-        write_json(temporary / CONFIG, config)
         pipeline.save(temporary / TEXT)
+        config = ModelConfig(
+            model=model_section,
+            context=model.section,
+            source_vocabulary=len(pipeline.source_vocabulary),
+            target_vocabulary=len(pipeline.target_vocabulary),
+            facts=facts,
+            files={name: sha256(temporary / name) for name in (WEIGHTS, f"{TEXT}/{PIPELINE_FILE}")},
+        )
+        values = config.model_dump(mode="json")
+        write_json(temporary / CONFIG, {**values, CHECKSUM: checksum(values)})
         (temporary / CARD).write_text(model_card(config), encoding="utf-8")
 
 
-def weights_of(model: torch.nn.Module, dtype: torch.dtype | None = None) -> dict[str, torch.Tensor]:
-    """Every distinct parameter once: tied tables are stored under their first name."""
-    seen: set[int] = set()
-    weights = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        if parameter.data_ptr() not in seen:
-            seen.add(parameter.data_ptr())
-            weights[name] = parameter.detach().to("cpu", dtype or parameter.dtype).contiguous()
-    return weights
+def read_config(folder: Path) -> ModelConfig:
+    """A changed digit may be another valid model: what was saved is known by its checksum."""
+    path = folder / CONFIG
+    check_plain(path)
+    values = read_json(path)
+    expected = values.pop(CHECKSUM, None) if isinstance(values, dict) else None
+    if expected is not None and expected != checksum(values):
+        remedy = f"restore it; if you changed it on purpose, delete the line {CHECKSUM!r}"
+        raise UserError("is not the file that was saved", where=path, remedy=remedy)
+    return parse_value(ModelConfig, values, path, remedy="restore it from the run that wrote it")
 
 
-def load_weights(model: torch.nn.Module, weights: dict[str, torch.Tensor], path: Path) -> None:
-    """Copies weights into a model; a missing, surplus or misshapen one is the wrong architecture, and is named."""
-    own = weights_of(model)
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    for name in sorted(own.keys() ^ weights.keys()):
-        what = "is missing" if name in own else "is not part of this architecture"
-        raise UserError(f"weight {name!r} {what}", where=path, remedy="the weights belong to another configuration")
-    with torch.no_grad():
-        for name, value in weights.items():
-            if parameters[name].shape != value.shape:
-                raise UserError(
-                    f"weight {name!r} has shape {tuple(value.shape)}, the configuration asks for "
-                    f"{tuple(parameters[name].shape)}",
-                    where=path,
-                    remedy="the weights belong to another configuration",
-                )
-            parameters[name].copy_(value)
-
-
-def read_weights(path: Path) -> dict[str, torch.Tensor]:
-    if not path.is_file():
-        raise UserError("missing from the model folder", where=path, remedy="copy the whole folder again")
-    try:
-        return load_file(path)
-    except SafetensorError as error:
-        raise UserError(
-            f"damaged or cut short ({error})", where=path, remedy="copy the file again or train anew"
-        ) from None
+def checksum(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> LoadedModel:
@@ -108,21 +103,18 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     for name in (CONFIG, WEIGHTS, TEXT):
         if not (folder / name).exists():
             raise UserError("missing from the model folder", where=folder / name, remedy="copy the whole folder again")
-    config = read_json(folder / CONFIG)
-    check_format_version(config, FORMAT_VERSION, folder / CONFIG)
-    where = str(folder / CONFIG)
-    model_section = validate(ModelSection, config["model"], where)
-    context_section = validate(ContextSection, config["context"], where)
+    config = read_config(folder)
+    check_files(folder, config.files, folder / CONFIG)
     pipeline = load_pipeline(folder / TEXT)
     sizes = (len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
-    stored = (config["source_vocabulary"], config["target_vocabulary"])
+    stored = (config.source_vocabulary, config.target_vocabulary)
     if sizes != stored:
         raise UserError(f"vocabularies of {sizes} do not fit the model's {stored}", where=folder / TEXT)
     with _Uninitialised():
-        model = build(model_section, context_section, *sizes)
+        model = build(config.model, config.context, *sizes)
     load_weights(model, read_weights(folder / WEIGHTS), folder / WEIGHTS)
     model.eval().to(device)
-    return LoadedModel(model, pipeline, model_section, context_section, config.get("facts", {}))
+    return LoadedModel(model, pipeline, config.model, config.context, config.facts)
 
 
 class _Uninitialised(TorchFunctionMode):
@@ -137,21 +129,20 @@ class _Uninitialised(TorchFunctionMode):
         return function(*arguments, **named)
 
 
-def model_card(config: dict[str, Any]) -> str:
+def model_card(config: ModelConfig) -> str:
     """The card: what the model is and everything known about how it came to be."""
-    context, model = config["context"], config["model"]
+    context = config.context
     kind = (
         "sentence-level"
-        if context["kind"] == "none"
-        else (f"{context['kind']} context, {context['integration']} integration, {context['direction']}")
+        if context.kind == "none"
+        else f"{context.kind} context, {context.integration} integration, {context.direction}"
     )
     lines = [
         "# A Weitblick model",
         "",
-        f"- {model['architecture']}, {kind}",
-        f"- written by weitblick {config['weitblick']}",
+        f"- {config.model.architecture}, {kind}",
+        f"- written by weitblick {config.weitblick}",
     ]
-    for key, value in config["facts"].items():
-        lines.append(f"- {key.replace('_', ' ')}: {value}")
-    lines += ["", "Translate with `weitblick translate FOLDER DOCUMENT`.", ""]
+    lines += [f"- {key.replace('_', ' ')}: {value}" for key, value in config.facts.items()]
+    lines += ["", "Translate with `weitblick translate -m FOLDER DOCUMENT`.", ""]
     return "\n".join(lines)

@@ -7,7 +7,7 @@ context.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.intervals import Estimate, Resampling
 from weitblick.metrics.scoring import (
     BATCH_TOKENS,
     CONTEXT_MODES,
@@ -33,8 +34,6 @@ from weitblick.translation.translator import Translator, windows
 from weitblick.translation.units import join_documents, split_documents
 from weitblick.translation.window import translate_units
 
-RESAMPLES = 1000
-CONFIDENCE = 0.95
 DIFFERENCES: dict[str, tuple[ContextMode, ContextMode]] = {
     "cxmi": ("own", "removed"),
     "cxmi_random": ("random", "removed"),
@@ -71,6 +70,48 @@ def _encode_targets(pipeline: TextPipeline, document: Document) -> list[list[int
     return pipeline.encode_target([target or "" for target in document.targets])
 
 
+@dataclass(frozen=True)
+class Difference:
+    """Mean log-probability with one context less that with another."""
+
+    per_token: Estimate
+    per_sentence: Estimate
+    sentences_better: int
+    sentences_worse: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "per_token": self.per_token.to_json(),
+            "per_sentence": self.per_sentence.to_json(),
+            "sentences_better": self.sentences_better,
+            "sentences_worse": self.sentences_worse,
+        }
+
+
+@dataclass(frozen=True)
+class ContextUse:
+    """Log-probabilities per token with each context, their differences, and what the context layer did on average."""
+
+    documents: int
+    sentences: int
+    tokens: int
+    log_probability_per_token: Mapping[ContextMode, float]
+    differences: Mapping[str, Difference]
+    gate: float | None
+    support: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "documents": self.documents,
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "log_probability_per_token": dict(self.log_probability_per_token),
+            **{name: difference.to_json() for name, difference in self.differences.items()},
+            "gate": self.gate,
+            "support": self.support,
+        }
+
+
 def measure_context_use(
     model: DocumentModel,
     corpus: EncodedCorpus,
@@ -78,8 +119,8 @@ def measure_context_use(
     seed: int = 1,
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Log-probabilities per token with each context, their differences with confidence intervals, gate and support."""
+) -> ContextUse:
+    """Scores the references with own, removed and random context."""
     scores = {
         mode: score_candidates(
             model, corpus.documents, corpus.references, mode, seed=seed, batch_tokens=batch_tokens, progress=progress
@@ -87,44 +128,36 @@ def measure_context_use(
         for mode in CONTEXT_MODES
     }
     own = scores["own"]
-    return {
-        "documents": len(corpus.documents),
-        "sentences": len(corpus.references),
-        "tokens": int(own.tokens.sum()),
-        "log_probability_per_token": {
-            mode: round(float(found.log_probabilities.sum() / found.tokens.sum()), 6) for mode, found in scores.items()
-        },
-        **compare_contexts(scores, [reference.document for reference in corpus.references], seed),
-        "gate": None if own.gate is None else round(own.gate, 6),
-        "support": None if own.support is None else round(own.support, 4),
-    }
+    return ContextUse(
+        len(corpus.documents),
+        len(corpus.references),
+        int(own.tokens.sum()),
+        {mode: round(float(found.log_probabilities.sum() / found.tokens.sum()), 6) for mode, found in scores.items()},
+        compare_contexts(scores, [reference.document for reference in corpus.references], seed),
+        None if own.gate is None else round(own.gate, 6),
+        None if own.support is None else round(own.support, 4),
+    )
 
 
-def compare_contexts(scores: dict[ContextMode, Scores], documents: Sequence[int], seed: int) -> dict[str, Any]:
+def compare_contexts(
+    scores: Mapping[ContextMode, Scores], documents: Sequence[int], seed: int
+) -> dict[str, Difference]:
     """The differences of contexts, per token and per sentence, with intervals from resampled documents."""
     units, position = np.unique(documents, return_inverse=True)
     tokens = np.bincount(position, weights=scores["own"].tokens)
     sentences = np.bincount(position).astype(float)
-    # [R, D] how often each document is drawn
-    drawn = np.random.default_rng([seed, 6]).multinomial(len(units), np.full(len(units), 1 / len(units)), RESAMPLES)
+    resampling = Resampling(len(units), (seed, 6))
     report = {}
     for name, (mode, other) in DIFFERENCES.items():
         gain = scores[mode].log_probabilities - scores[other].log_probabilities
         gains = np.bincount(position, weights=gain)
-        report[name] = {
-            "per_token": _estimate(gains, tokens, drawn),
-            "per_sentence": _estimate(gains, sentences, drawn),
-            "sentences_better": int((gain > 0).sum()),
-            "sentences_worse": int((gain < 0).sum()),
-        }
+        report[name] = Difference(
+            resampling.ratio(gains, tokens),
+            resampling.ratio(gains, sentences),
+            int((gain > 0).sum()),
+            int((gain < 0).sum()),
+        )
     return report
-
-
-def _estimate(gains: np.ndarray, sizes: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
-    """The ratio of sums, and the middle 95% of it over resamples."""
-    samples = (drawn @ gains) / (drawn @ sizes)
-    low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return {"mean": round(float(gains.sum() / sizes.sum()), 6), "interval": [round(float(x), 6) for x in (low, high)]}
 
 
 def translate_with(
@@ -155,17 +188,33 @@ def translate_with(
     return [translated[number] for number in range(len(documents))]
 
 
+@dataclass(frozen=True)
+class TranslationScores:
+    """BLEU of a corpus by the context that its sentences read."""
+
+    bleu: Mapping[ContextMode, float]
+    signature: str
+    beam: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **{str(mode): value for mode, value in self.bleu.items()},
+            "signature": self.signature,
+            "beam": self.beam,
+        }
+
+
 def measure_translations(
     translator: Translator, documents: Sequence[Document], *, beam: int = 4, seed: int = 1
-) -> dict[str, Any]:
+) -> TranslationScores:
     """sacreBLEU of the documents' translations with own, removed and random context."""
     from weitblick.metrics.metrics import build_metric
 
     metric = build_metric("sacrebleu")
     references = [target or "" for document in documents for target in document.targets]
-    scores: dict[str, float] = {}
+    scores: dict[ContextMode, float] = {}
     for mode in CONTEXT_MODES:
         translated = translate_with(translator, documents, mode, TranslationOptions(beam=beam), seed=seed)
         lines = [target or "" for document in translated for target in document.targets]
         scores[mode] = round(metric.corpus_score(metric.statistics(lines, references)).value, 4)
-    return {**scores, "signature": metric.signature, "beam": beam}
+    return TranslationScores(scores, metric.signature, beam)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from weitblick.documents.contrast import DISTANCES, ContrastItem
 from weitblick.errors import UserError
 from weitblick.metrics.scoring import (
     BATCH_TOKENS,
@@ -18,7 +19,6 @@ from weitblick.metrics.scoring import (
     score_candidates,
 )
 from weitblick.model.document_model import DocumentModel
-from weitblick.probing.suites import DISTANCES, SuiteItem
 from weitblick.text.base import TextPipeline
 
 UNKNOWN = "unknown"
@@ -28,7 +28,7 @@ UNKNOWN = "unknown"
 class Verdict:
     """An item, the log-probability of its reference and the greatest of its variants'."""
 
-    item: SuiteItem
+    item: ContrastItem
     reference: float
     best_variant: float
 
@@ -50,30 +50,30 @@ class EncodedSuite:
     reference are the same candidate, so that they tie exactly.
     """
 
-    items: Sequence[SuiteItem]
+    items: Sequence[ContrastItem]
     documents: list[ScoringDocument]
     candidates: list[Candidate]
     references: list[int]
     variants: list[list[int]]
 
 
-def encode_suite(pipeline: TextPipeline, items: Sequence[SuiteItem], *, with_targets: bool) -> EncodedSuite:
+def encode_suite(pipeline: TextPipeline, items: Sequence[ContrastItem], *, with_targets: bool) -> EncodedSuite:
     """`with_targets`: the model reads target sentences, which every item must then have."""
     if with_targets:
         _check_targets(items)
     numbers: dict[Any, int] = {}
-    first: list[SuiteItem] = []
+    first: list[ContrastItem] = []
     of_item = []
     for item in items:
-        key = (item.sources, item.targets if with_targets else None)
+        key = (item.source, item.target if with_targets else None)
         if key not in numbers:
             numbers[key] = len(first)
             first.append(item)
         of_item.append(numbers[key])
-    sources = _encode(pipeline.encode_source, [item.sources for item in first])
+    sources = _encode(pipeline.encode_source, [item.source for item in first])
     targets: Sequence[Any] = [None] * len(first)
     if with_targets:
-        targets = _encode(pipeline.encode_target, [[text or "" for text in item.targets or ()] for item in first])
+        targets = _encode(pipeline.encode_target, [[text or "" for text in item.target or ()] for item in first])
     documents = [ScoringDocument(*pair) for pair in zip(sources, targets, strict=True)]
     texts = _encode(pipeline.encode_target, [(item.reference, *item.contrastive) for item in items])
     candidates: dict[tuple[int, int, tuple[int, ...]], int] = {}
@@ -99,9 +99,9 @@ def _encode(
     return [[ids[distinct[text]] for text in group] for group in groups]
 
 
-def _check_targets(items: Sequence[SuiteItem]) -> None:
+def _check_targets(items: Sequence[ContrastItem]) -> None:
     for item in items:
-        if item.targets is None:
+        if item.target is None:
             raise UserError(
                 f"item {item.id}: field 'target' is missing, and this model reads target sentences as context",
                 where=item.where,
@@ -128,51 +128,86 @@ def judge_suite(
     ]
 
 
-def without_context(model: DocumentModel, items: Sequence[SuiteItem]) -> int:
+def without_context(model: DocumentModel, items: Sequence[ContrastItem]) -> int:
     """Items whose document offers nothing to read to this model (any other sentence, if it reads none at all)."""
     online = model.context is not None and model.online
     count = 0
     for item in items:
-        texts = item.targets if model.reads_translations and item.targets is not None else item.sources
+        texts = item.target if model.reads_translations and item.target is not None else item.source
         others = texts[: item.sentence] if online else (*texts[: item.sentence], *texts[item.sentence + 1 :])
         count += not any(text and text.strip() for text in others)
     return count
 
 
-def summarise(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Accuracy:
+    """How many of some items were decided rightly; a tie is no decision."""
+
+    items: int
+    correct: int
+    ties: int
+    chance: float
+    by_distance: Mapping[str, Accuracy] | None = None
+
+    @property
+    def accuracy(self) -> float:
+        return round(self.correct / self.items, 6)
+
+    @classmethod
+    def of(cls, verdicts: Sequence[Verdict]) -> Accuracy:
+        chance = round(float(np.mean([verdict.item.chance for verdict in verdicts])), 6)
+        return cls(len(verdicts), sum(v.correct for v in verdicts), sum(v.tie for v in verdicts), chance)
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {"accuracy": self.accuracy, "items": self.items, "correct": self.correct, "ties": self.ties}
+        nested = {} if self.by_distance is None else {"by_distance": _groups_to_json(self.by_distance)}
+        return {**counts, "chance": self.chance, **nested}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Accuracy over all items, and by every property that they have; empty where no item has it."""
+
+    overall: Accuracy
+    by_distance: Mapping[str, Accuracy]
+    by_pronoun: Mapping[str, Accuracy]
+    by_phenomenon: Mapping[str, Accuracy]
+    by_direction: Mapping[str, Accuracy]
+    by_antecedent: Mapping[str, Accuracy]
+
+    def to_json(self) -> dict[str, Any]:
+        groups = {name: value for name, value in vars(self).items() if name != "overall"}
+        return {**self.overall.to_json(), **{name: _groups_to_json(value) for name, value in groups.items()}}
+
+
+def _groups_to_json(groups: Mapping[str, Accuracy]) -> dict[str, Any]:
+    return {name: group.to_json() for name, group in groups.items()}
+
+
+def summarise(verdicts: Sequence[Verdict]) -> Summary:
     """Accuracy overall and by every property that the items have, each with counts."""
-    groups = {
-        "by_distance": _by(verdicts, lambda item: item.distance_group, DISTANCES),
-        "by_pronoun": _by(verdicts, lambda item: item.pronoun),
-        "by_phenomenon": _by(verdicts, lambda item: item.phenomenon),
-        "by_direction": _by(verdicts, lambda item: item.direction, ("past", "future")),
-        "by_antecedent": _by(verdicts, _antecedent, ("seen", "unseen")),
-    }
-    for direction, group in groups["by_direction"].items():
+    directions = _by(verdicts, lambda item: item.direction, ("past", "future"))
+    for direction, group in directions.items():
         chosen = [verdict for verdict in verdicts if (verdict.item.direction or UNKNOWN) == direction]
-        group["by_distance"] = _by(chosen, lambda item: item.distance_group, DISTANCES)
-    return {**_counts(verdicts), **groups}
+        directions[direction] = replace(group, by_distance=_by(chosen, lambda item: item.distance_group, DISTANCES))
+    return Summary(
+        Accuracy.of(verdicts),
+        _by(verdicts, lambda item: item.distance_group, DISTANCES),
+        _by(verdicts, lambda item: item.pronoun),
+        _by(verdicts, lambda item: item.phenomenon),
+        directions,
+        _by(verdicts, _antecedent, ("seen", "unseen")),
+    )
 
 
-def _antecedent(item: SuiteItem) -> str | None:
+def _antecedent(item: ContrastItem) -> str | None:
     return None if item.unseen_antecedent is None else "unseen" if item.unseen_antecedent else "seen"
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    correct = sum(verdict.correct for verdict in verdicts)
-    return {
-        "accuracy": round(correct / len(verdicts), 6),
-        "items": len(verdicts),
-        "correct": correct,
-        "ties": sum(verdict.tie for verdict in verdicts),
-        "chance": round(float(np.mean([verdict.item.chance for verdict in verdicts])), 6),
-    }
-
-
 def _by(
-    verdicts: Sequence[Verdict], key: Callable[[SuiteItem], str | None], order: Sequence[str] = ()
-) -> dict[str, dict[str, Any]]:
-    """Counts for each value of a property, those without it as unknown; empty if no item has it."""
+    verdicts: Sequence[Verdict], key: Callable[[ContrastItem], str | None], order: Sequence[str] = ()
+) -> dict[str, Accuracy]:
+    """Accuracy for each value of a property, of items without it as unknown; empty if no item has it."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(key(verdict.item) or UNKNOWN, []).append(verdict)
@@ -180,4 +215,4 @@ def _by(
     names += sorted(groups.keys() - set(names) - {UNKNOWN})
     if not names:
         return {}
-    return {name: _counts(groups[name]) for name in [*names, *([UNKNOWN] if UNKNOWN in groups else [])]}
+    return {name: Accuracy.of(groups[name]) for name in [*names, *([UNKNOWN] if UNKNOWN in groups else [])]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,7 @@ class CorpusSize:
             return sum(len(line) for line in read_lines(path)) / CHARACTERS_PER_TOKEN
         if self.discourse is None:
             return None
-        return sum(len(json.dumps(asdict(item))) for item in self._sample.contrast) / CHARACTERS_PER_TOKEN
+        return sum(len(item.to_line()) for item in self._sample.contrast) / CHARACTERS_PER_TOKEN
 
 
 def _training_size(section: StageSection, size: _Size | None) -> tuple[float, float]:

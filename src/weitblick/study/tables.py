@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from weitblick.documents.contrast import DISTANCES
 from weitblick.files import text_writer, write_json
-from weitblick.probing.suites import DISTANCES
 from weitblick.study.plan import Plan
 from weitblick.study.steps import Ledger
 from weitblick.study.study import Row, Study

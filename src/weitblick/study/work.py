@@ -94,7 +94,7 @@ def contrast_suite(model: Path, suite: str, documents: str | None, device: str) 
     modes = CONTEXT_MODES if translator.model.context is not None else CONTEXT_MODES[:1]
     return {
         "without_context": without_context(translator.model, items),
-        **{mode: summarise(judge_suite(translator.model, encoded, mode)) for mode in modes},
+        **{mode: summarise(judge_suite(translator.model, encoded, mode)).to_json() for mode in modes},
     }
 
 

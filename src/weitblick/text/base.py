@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from weitblick.errors import UserError
-from weitblick.files import atomic_path, check_format_version, make_folder, read_json, sha256, write_json
+from weitblick.files import (
+    atomic_path,
+    check_files,
+    check_format_version,
+    check_plain,
+    make_folder,
+    read_json,
+    sha256,
+    write_json,
+)
 from weitblick.text.cleaning import clean
 from weitblick.text.long_sentences import split_until
 from weitblick.text.vocabulary import Vocabulary
@@ -149,21 +158,19 @@ def load(folder: str | Path, kinds: dict[str, type[TextPipeline]]) -> TextPipeli
     """The pipeline saved in `folder`, every file of it checked."""
     folder = Path(folder)
     path = folder / PIPELINE_FILE
+    check_plain(path)
     value = read_json(path)
     check_format_version(value, FORMAT_VERSION, path)
     try:
         languages = (str(value["source_language"]), str(value["target_language"]))
         names = (value["vocabularies"]["source"], value["vocabularies"]["target"])
-        kind, longest_sentence, files = kinds[value["kind"]], int(value["longest_sentence"]), dict(value["files"])
-    except (KeyError, TypeError, ValueError) as error:
+        kind, longest_sentence = kinds[value["kind"]], int(value["longest_sentence"])
+        files = {str(name): str(expected) for name, expected in value["files"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"is damaged ({error})", where=path, remedy="restore it from the run that wrote it") from None
-    for name, expected in files.items():
-        if not (folder / name).is_file():
-            raise UserError("no such file", where=folder / name, remedy=f"restore it: {path} needs it")
-        if sha256(folder / name) != expected:
-            raise UserError(
-                "is not the file that was saved", where=folder / name, remedy="restore it from the run that wrote it"
-            )
+    if not set(names) <= files.keys():
+        raise UserError("names a vocabulary without a checksum", where=path, remedy="restore it")
+    check_files(folder, files, path)
     source = Vocabulary.load(folder / names[0])
     target = source if names[1] == names[0] else Vocabulary.load(folder / names[1])
     return kind._restore(folder, languages, (source, target), longest_sentence)

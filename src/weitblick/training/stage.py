@@ -20,7 +20,7 @@ from weitblick.config.recipe import ContextStageSection, StageSection
 from weitblick.distributed import World
 from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.folder import load_weights, read_weights, weights_of
+from weitblick.model.weights import load_weights, read_weights, weights_of
 from weitblick.training.lessons import lessons
 from weitblick.training.logs import Logs
 from weitblick.training.optimisation import Optimiser

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from weitblick.files import atomic_folder, check_format_version, read_json, write_json
-from weitblick.model.folder import load_weights, read_weights, weights_of
+from weitblick.model.weights import load_weights, read_weights, weights_of
 from weitblick.training.optimisation import Optimiser
 
 FORMAT_VERSION = 1

@@ -44,7 +44,6 @@ def antecedents(
     from contextlib import ExitStack
 
     from weitblick.discourse.antecedents import antecedent_documents
-    from weitblick.discourse.corpus import suite_line
     from weitblick.discourse.nouns import learn_nouns
     from weitblick.documents import read_documents, write_documents
     from weitblick.files import text_writer
@@ -61,7 +60,7 @@ def antecedents(
     with ExitStack() as stack:  # nothing is written if one of the files cannot be
         if contrast is not None:
             suite = stack.enter_context(text_writer(contrast))
-            suite.writelines(suite_line(item) for _, items in made for item in items)
+            suite.writelines(item.to_line() for _, items in made for item in items)
         write_documents((document for document, _ in made), output, to_format)
     if STANDARD not in output:
         print_text(f"{documents} documents about {len(nouns)} nouns in {', '.join(written)}")
