@@ -32,6 +32,15 @@ def test_overrides_win_and_numbers_may_have_exponents(tmp_path):
     assert recipe.data.dev == ["a", "b"]
 
 
+def test_text_stays_as_it_was_written(tmp_path):
+    path = write(tmp_path / "r.yaml", "text: {target_language: no}\nmodel: {attention_biases: yes}\n")
+    recipe = load_recipe(path, ["text.source_language=no", "output=2024", "data.dir=007", "data.train=a.tsv"])
+    assert (recipe.text.source_language, recipe.text.target_language) == ("no", "no")
+    assert (recipe.output, recipe.data.dir, recipe.data.train) == ("2024", "007", ["a.tsv"])
+    assert recipe.model.attention_biases is True
+    assert load_recipe(path, ["stage1=null"]).stage1 is load_recipe(path, ["stage1="]).stage1 is None
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,18 @@ from weitblick.errors import UserError
 from weitblick.files import read_lines
 
 Section = TypeVar("Section", bound=BaseModel)
+BOOLEAN = "tag:yaml.org,2002:bool"
+
+
+class YamlLoader(yaml.SafeLoader):
+    """YAML in which only true and false are truth values, as in YAML 1.2: `no` is a language."""
+
+
+YamlLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != BOOLEAN]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+YamlLoader.add_implicit_resolver(BOOLEAN, re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
 
 
 def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -26,7 +39,7 @@ def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     """
     changes: dict[str, Any] = {}
     for override in overrides:
-        merge(changes, parse_override(override))
+        merge(changes, parse_override(override, Recipe))
     other = changes.pop("base", None)
     values = read_with_bases(Path(path), bases=None if other is None else [Path(b) for b in _as_list(other)])
     merge(values, changes)
@@ -36,7 +49,7 @@ def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
 def read_yaml(path: Path) -> dict[str, Any]:
     text = "\n".join(read_lines(path))
     try:
-        values = yaml.safe_load(text)
+        values = yaml.load(text, YamlLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise UserError(
@@ -81,20 +94,27 @@ def merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
             below[key] = dict(value) if isinstance(value, Mapping) else value
 
 
-def parse_override(text: str) -> dict[str, Any]:
-    """`a.b=value` -> {"a": {"b": value}}, the value read as YAML."""
+def parse_override(text: str, kind: type[BaseModel]) -> dict[str, Any]:
+    """`a.b=value` -> {"a": {"b": value}}, the value read as YAML, or as it stands where the key of `kind` is text."""
     key, sign, value = text.partition("=")
     if not sign or not key.strip():
         raise UserError(f"{text!r} is not an override", remedy="write key=value, for example context.kind=word")
-    try:
-        parsed: Any = yaml.safe_load(value) if value else None
-    except yaml.YAMLError:
-        parsed = value
-    if isinstance(parsed, str):
-        parsed = _number(parsed)
+    parsed = _parse_value(value, dict(walk_fields(kind)).get(key.strip()))
     for name in reversed(key.strip().split(".")):
         parsed = {name: parsed}
     return parsed
+
+
+def _parse_value(text: str, field: Any) -> Any:
+    if not text or text == "null":
+        return None
+    if field is not None and field.annotation in (str, str | None):
+        return text
+    try:
+        parsed = yaml.load(text, YamlLoader)
+    except yaml.YAMLError:
+        return text
+    return _number(parsed) if isinstance(parsed, str) else parsed
 
 
 def _number(text: str) -> Any:

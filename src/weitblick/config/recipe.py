@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_default=True)
+    model_config = ConfigDict(extra="forbid", validate_default=True, coerce_numbers_to_str=True)
 
 
 class DropoutSection(Section):
@@ -105,8 +105,15 @@ class TextSection(Section):
     longest_sentence: int = Field(256, gt=0, description="longer sentences are not trained on, and split to translate")
 
 
+def as_files(value: object) -> object:
+    """The files of a corpus; one alone needs no list."""
+    return [value] if isinstance(value, str) else value
+
+
 class DataSection(Section):
-    dir: str | None = Field(None, description="folder with {train,dev,test}.{source,target language}")
+    dir: str | None = Field(
+        None, description="folder with {train,dev,test}.{source,target language}, or one file of both sides for each"
+    )
     train: list[str] | None = Field(None, description="training corpus: SOURCE TARGET files or one file of both")
     dev: list[str] | None = Field(None, description="development corpus")
     test: list[str] | None = Field(None, description="test corpus (studies only)")
@@ -114,10 +121,12 @@ class DataSection(Section):
     mix: list[str] | None = Field(None, description="discourse-rich corpus mixed into stage 2: SOURCE TARGET")
     mix_share: float = Field(0.0, ge=0, lt=1, description="share of stage-2 documents taken from the mixed-in corpus")
 
+    _files = field_validator("train", "dev", "test", "mix", mode="before")(as_files)
+
 
 class StageSection(Section):
-    updates: int = Field(100_000, ge=0, description="at most so many updates")
-    epochs: int = Field(35, ge=0, description="at most so many epochs")
+    updates: int = Field(100_000, ge=0, description="limit of updates")
+    epochs: int = Field(35, ge=0, description="limit of epochs")
     batch_tokens: int = Field(1000, gt=0, description="target tokens a batch (of one process)")
     accumulate: int = Field(1, gt=0, description="batches per update")
     learning_rate: float = Field(1e-4, gt=0, description="peak rate")

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from weitblick.config.load import load_recipe, merge, parse_override, read_with_bases, validate
-from weitblick.config.recipe import DataSection, Recipe, Section
+from weitblick.config.recipe import DataSection, Recipe, Section, as_files
+from weitblick.documents.corpora.folders import files_of_part
 from weitblick.errors import UserError
 from weitblick.metrics.metrics import METRICS, default_metrics
 
@@ -26,13 +27,17 @@ class DiscourseSection(Section):
 
 class CorpusSection(Section):
     discourse: DiscourseSection | None = Field(None, description="a corpus that the study generates itself")
-    dir: str | None = Field(None, description="folder with {train,dev,test}.{source,target language}")
+    dir: str | None = Field(
+        None, description="folder with {train,dev,test}.{source,target language}, or one file of both sides for each"
+    )
     train: list[str] | None = Field(None, description="training corpus: SOURCE TARGET files or one file of both")
     dev: list[str] | None = Field(None, description="development corpus")
     test: list[str] | None = Field(None, description="test corpus, with references")
     format: str | None = Field(None, description="format of the corpora; guessed from their names if not given")
     suites: dict[str, str] = Field(default_factory=dict, description="contrastive suites: a name and a file each")
     documents: str | None = Field(None, description="document files of an original ContraPro suite")
+
+    _files = field_validator("train", "dev", "test", mode="before")(as_files)
 
     @model_validator(mode="after")
     def _check(self) -> CorpusSection:
@@ -96,7 +101,7 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Study, 
     path = Path(path)
     values = read_with_bases(path)
     for override in overrides:
-        merge(values, parse_override(override))
+        merge(values, parse_override(override, Study))
     _check_parts(values, path)
     study = validate(Study, values, str(path))
     rows = [_row(study, row, path) for row in study.rows]
@@ -152,13 +157,8 @@ def data_of(corpus: CorpusSection, generated: Path, languages: tuple[str, str]) 
     data = DataSection(dir=folder, format=corpus.format)
     for split in SPLITS:
         given = getattr(corpus, split)
-        files = given or [_with_compression(f"{folder}/{split}.{language}") for language in languages]
-        setattr(data, split, files)
+        setattr(data, split, given or files_of_part(str(folder), split, languages))
     return data
-
-
-def _with_compression(path: str) -> str:
-    return next((path + end for end in ("", ".gz", ".xz") if Path(path + end).is_file()), path)
 
 
 def suites_of(corpus: CorpusSection, generated: Path) -> dict[str, str]:

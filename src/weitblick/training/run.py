@@ -18,6 +18,7 @@ from weitblick.batches.store import CorpusStore, prepare_store
 from weitblick.config.recipe import ContextSection, Recipe, StageSection
 from weitblick.distributed import World, join_world
 from weitblick.documents.corpora import read_documents
+from weitblick.documents.corpora.folders import files_of_part
 from weitblick.errors import UserError
 from weitblick.files import make_folder, read_json, sha256, write_json
 from weitblick.model.build import build
@@ -172,9 +173,7 @@ def corpus_files(recipe: Recipe) -> dict[str, list[str]]:
         if given is None and name != "mix":
             if data.dir is None:
                 raise UserError(f"data.{name} is not set", remedy="set data.dir=FOLDER, or data.train and data.dev")
-            given = [
-                _with_compression(f"{data.dir}/{name}.{lang}") for lang in (text.source_language, text.target_language)
-            ]
+            given = files_of_part(data.dir, name, (text.source_language, text.target_language))
         if given is None:
             continue
         for path in given:
@@ -184,21 +183,18 @@ def corpus_files(recipe: Recipe) -> dict[str, list[str]]:
     return corpora
 
 
-def _with_compression(path: str) -> str:
-    return next((path + end for end in ("", ".gz", ".xz") if Path(path + end).is_file()), path)
-
-
 def _prepare(recipe: Recipe, corpora: dict[str, list[str]], folder: Path, given: TextPipeline | None) -> None:
     """The text pipeline (learned on the training side, or stage 1's) and the stores, unless they are there."""
     data = folder / "data"
+    languages = (recipe.text.source_language, recipe.text.target_language)
     if not (data / "text").exists():
-        documents = read_documents(corpora["train"], recipe.data.format)
+        documents = read_documents(corpora["train"], recipe.data.format, languages=languages)
         pipeline = given or learn_pipeline(documents, recipe.text, seed=recipe.seed)
         pipeline.save(data / "text")
     pipeline = load_pipeline(data / "text")
     for name, paths in corpora.items():
         if not (data / name).exists():
-            prepare_store(read_documents(paths, recipe.data.format), pipeline, data / name)
+            prepare_store(read_documents(paths, recipe.data.format, languages=languages), pipeline, data / name)
 
 
 def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> None:
