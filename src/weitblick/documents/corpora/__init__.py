@@ -261,6 +261,8 @@ def _guess(paths: Sequence[str | Path], first_line: Callable[[], str]) -> str:
     if first_name.startswith("train.tags."):
         return "ted-tags"
     ending = Path(name).suffix
+    if ending == ".doc" and len(paths) == 1:  # HAN's lists of starts come with a text
+        raise UserError("is a file of an old Word", where=paths[0], remedy="save it as .docx, or as text")
     if ending in ENDINGS:
         return ENDINGS[ending]
     first = first_line().strip()
