@@ -18,6 +18,26 @@ class DropoutSection(Section):
     output: float = Field(0.2, ge=0, lt=1, description="on the readout (RNNSearch only)")
 
 
+class GenerationSection(Section):
+    """How a model is searched for translations where nothing else is asked for. An imported model brings its own."""
+
+    beam: int = Field(4, gt=0, description="hypotheses per sentence; 1 is greedy search")
+    length_penalty: float = Field(1.0, ge=0, description="scores are log-probabilities over length ** this")
+    longest: int | None = Field(
+        None,
+        gt=2,
+        description="most pieces of a translation, its start and end included; twice the source if not given",
+    )
+    stop: Literal["settled", "beam", "first", "never"] = Field(
+        "settled",
+        description="when a sentence is done: its best translations are settled; or as transformers does, with "
+        "early_stopping false (beam), true (first), never",
+    )
+    free_end: bool = Field(False, description="at the greatest length the end costs nothing (forced_eos_token_id)")
+    forbidden: list[int] = Field([], description="ids that are never produced, besides <pad> and <s>")
+    renormalize: bool = Field(False, description="probabilities are those among words that may be produced")
+
+
 class ModelSection(Section):
     architecture: Literal["transformer", "rnnsearch"] = Field("transformer", description="the sentence-level model")
     dimension: int = Field(512, gt=0, description="width of states and embeddings")
@@ -26,12 +46,19 @@ class ModelSection(Section):
     decoder_layers: int = Field(4, gt=0, description="layers of the decoder")
     heads: int = Field(8, gt=0, description="attention heads; divides the dimension")
     norm: Literal["post", "pre"] = Field("post", description="layer norm after (the paper) or before each sub-layer")
-    activation: Literal["relu", "gelu"] = Field("relu", description="of feed-forward sub-layers")
+    activation: Literal["relu", "gelu", "swish"] = Field("relu", description="of feed-forward sub-layers")
     attention_biases: bool = Field(False, description="biases in attention projections")
     tied_embeddings: Literal["none", "output", "all"] = Field(
         "output", description="output: target embedding = output projection; all: source too (joint vocabulary)"
     )
+    scaled_embeddings: bool = Field(True, description="embeddings are multiplied with the root of the dimension")
+    positions: Literal["tensor2tensor", "marian"] = Field(
+        "tensor2tensor", description="how sinusoids fall: to 1/10000 exactly, or by 10000^(-2i/dimension) (Marian)"
+    )
     dropout: DropoutSection = Field(default_factory=DropoutSection, description="dropout rates")
+    generation: GenerationSection = Field(
+        default_factory=GenerationSection, description="how translations are searched for unless asked otherwise"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> ModelSection:

@@ -144,12 +144,12 @@ class WordDistribution:
         return mixed.scatter_add_(1, part.ids, share * part.weights.to(own.dtype)).log_()
 
     @torch.no_grad()
-    def best(self, count: int, forbidden: int) -> Candidates:
-        """The `count` best words of each step; the first `forbidden` ids are never among them."""
+    def best(self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False) -> Candidates:
+        """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them."""
         s = self.softmax
         if self.pointed is None:
-            return best_words(s.states, s.weight, s.bias, count, forbidden)
-        return best_words_of(self.table(slice(0, len(s))), count, forbidden)
+            return best_words(s.states, s.weight, s.bias, count, forbidden, others, renormalize)
+        return best_words_of(self.table(slice(0, len(s))), count, forbidden, others, renormalize)
 
 
 def _mixed(own: Tensor, share: Tensor, pointed: Tensor) -> Tensor:

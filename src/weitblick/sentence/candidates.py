@@ -9,6 +9,9 @@ from torch import Tensor
 
 from weitblick.text.special import EOS
 
+NEVER_PRODUCED = 2  # PAD and BOS, the first ids
+NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translation with words
+
 STRIP = 16
 """Words whose maximum is taken together: the k best of a vocabulary lie in the k strips with the best maxima."""
 
@@ -22,11 +25,19 @@ class Candidates:
     end: Tensor
 
 
-def best_words(states: Tensor, weight: Tensor, bias: Tensor, count: int, forbidden: int) -> Candidates:
-    """The `count` best words after states [N, d]; the first `forbidden` ids are never among them.
+def best_words(
+    states: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    count: int,
+    forbidden: int,
+    others: Tensor | None = None,
+    renormalize: bool = False,
+) -> Candidates:
+    """The `count` best words after states [N, d]; the first `forbidden` ids, and `others`, are never among them.
 
-    Probabilities are over the whole vocabulary, forbidden words included, as in training. Of fewer words than `count`
-    all are given.
+    Probabilities are over the whole vocabulary, forbidden words included, as in training; `renormalize` leaves those
+    out that are never produced. Of fewer words than `count` all are given.
     """
     # A word a row: the product then reads its larger factor as it stands.
     logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
@@ -34,9 +45,14 @@ def best_words(states: Tensor, weight: Tensor, bias: Tensor, count: int, forbidd
     maxima = _strip_maxima(logits)
     highest = maxima.amax(0)  # [N]
     end = logits[EOS].clone()
-    outlawed = logits[:forbidden].clone()
+    outlawed = logits[NEVER_PRODUCED if renormalize else 0 : forbidden].clone()
     logits[:forbidden] = -torch.inf
-    maxima[0] = logits[:STRIP].amax(0)
+    if others is None:
+        maxima[0] = logits[:STRIP].amax(0)
+    else:
+        outlawed = outlawed if renormalize else torch.cat([outlawed, logits[others]])
+        logits[others] = -torch.inf
+        maxima = _strip_maxima(logits)
     values, ids = _best_of_strips(logits, maxima, count)
     # The logits are not needed any more: their exponentials take their place.
     total = logits.sub_(highest).exp_().sum(0)
@@ -45,8 +61,14 @@ def best_words(states: Tensor, weight: Tensor, bias: Tensor, count: int, forbidd
     return Candidates(values - normaliser[:, None], ids, end - normaliser)
 
 
-def best_words_of(table: Tensor, count: int, forbidden: int) -> Candidates:
+def best_words_of(
+    table: Tensor, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False
+) -> Candidates:
     """The same of log-probabilities [N, V], which are overwritten."""
+    if others is not None:
+        table[:, others] = -torch.inf
+    if renormalize:
+        table -= table[:, NEVER_PRODUCED:].logsumexp(1, keepdim=True)
     end = table[:, EOS].clone()
     table[:, :forbidden] = -torch.inf
     values, ids = table.topk(min(count, table.shape[1]), sorted=True)

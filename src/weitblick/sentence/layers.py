@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -203,24 +205,30 @@ class SourceAttention(nn.Module):
         return scores.masked_fill(~memory_layout.mask[:, None, None], -math.inf).softmax(-1).mean(1)
 
 
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": partial(F.relu, inplace=True),
+    "gelu": F.gelu,
+    "swish": F.silu,
+}
+
+
 class FeedForward(nn.Module):
     def __init__(self, dimension: int, inner: int, activation: str) -> None:
         super().__init__()
         self.input = nn.Linear(dimension, inner)
         self.output = nn.Linear(inner, dimension)
-        self.gelu = activation == "gelu"
+        self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.input(x)
-        return self.output(F.gelu(hidden) if self.gelu else F.relu(hidden, inplace=True))
+        return self.output(self.activation(self.input(x)))
 
 
 class Embedding(nn.Module):
-    """Token embeddings times sqrt(d) plus sinusoidal positions."""
+    """Token embeddings, times `scale`, plus sinusoidal positions."""
 
-    def __init__(self, table: nn.Embedding, dropout: float) -> None:
+    def __init__(self, table: nn.Embedding, dropout: float, scale: float, positions: str) -> None:
         super().__init__()
-        self.table = table
+        self.table, self.scale, self.kind = table, scale, positions
         self.dropout = Dropout(dropout)
         self._positions: Tensor | None = None
 
@@ -228,23 +236,27 @@ class Embedding(nn.Module):
         """[count, d] sinusoids, computed once and grown by doubling."""
         if self._positions is None or self._positions.shape[0] < count or self._positions.device != like.device:
             size = max(512, 1 << (count - 1).bit_length())
-            self._positions = sinusoids(size, self.table.embedding_dim).to(like.device)
+            self._positions = sinusoids(size, self.table.embedding_dim, self.kind).to(like.device)
         return self._positions[:count].to(like.dtype)
 
     def forward(self, tokens: Tensor, layout: Layout) -> Tensor:
         """[T] -> [T, d]"""
-        x = self.table(tokens) * math.sqrt(self.table.embedding_dim)
+        x = self.table(tokens) * self.scale
         return self.dropout(x + self.positions(layout.longest, x).index_select(0, layout.offset))
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
-        x = self.table(tokens) * math.sqrt(self.table.embedding_dim)
+        x = self.table(tokens) * self.scale
         return x + self.positions(position + 1, x)[position]
 
 
-def sinusoids(count: int, dimension: int) -> Tensor:
-    """[count, d]: sines in the first half, cosines in the second, of geometrically falling frequencies."""
+def sinusoids(count: int, dimension: int, kind: str = "tensor2tensor") -> Tensor:
+    """[count, d]: sines in the first half, cosines in the second, of geometrically falling frequencies.
+
+    The last one is 1/10000 in tensor2tensor and those who follow it, a little more in Marian.
+    """
     half = dimension // 2
-    rates = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000.0) / max(1, half - 1)))
+    intervals = half if kind == "marian" else max(1, half - 1)
+    rates = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000.0) / intervals))
     angles = torch.arange(count, dtype=torch.float64)[:, None] * rates
     table = torch.zeros(count, dimension, dtype=torch.float64)
     table[:, :half], table[:, half : 2 * half] = angles.sin(), angles.cos()

@@ -5,7 +5,6 @@ Shapes here: K hypotheses of each of S sentences (one in training), W source wor
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -129,7 +128,7 @@ class RNNSearch(SentenceModel):
         self.initialise()
 
     def _embed(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
-        return table(tokens) * math.sqrt(self.dimension)
+        return table(tokens) * self.embedding_scale
 
     def encode(self, tokens: Tensor, layout: Layout, extras: Extras = None) -> Tensor:
         """[T] -> states of both directions [T, 2 d]"""

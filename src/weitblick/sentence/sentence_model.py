@@ -45,6 +45,8 @@ class SentenceModel(nn.Module, ABC):
     def __init__(self, model: ModelSection, source_size: int, target_size: int) -> None:
         super().__init__()
         self.dimension = self.memory_dimension = model.dimension
+        self.embedding_scale = model.dimension**0.5 if model.scaled_embeddings else 1.0
+        self.generation = model.generation
         self.target_table = nn.Embedding(target_size, model.dimension, padding_idx=PAD)
         if model.tied_embeddings == "all":
             if source_size != target_size:
@@ -78,7 +80,7 @@ class SentenceModel(nn.Module, ABC):
     def next_words(self, tokens: Tensor) -> Tensor:
         """[T] tokens as the decoder reads them -> embeddings [T, d] of the words that its steps predict; what stands at
         the last step of a sentence, which predicts no word, is of no use."""
-        return self.target_table(tokens.roll(-1)) * self.dimension**0.5
+        return self.target_table(tokens.roll(-1)) * self.embedding_scale
 
     @abstractmethod
     def encode(

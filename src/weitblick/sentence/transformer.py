@@ -151,8 +151,9 @@ def _layers(layers: Iterable[nn.Module]) -> Any:
 class Transformer(SentenceModel):
     def __init__(self, model: ModelSection, source_size: int, target_size: int) -> None:
         super().__init__(model, source_size, target_size)
-        self.source_embedding = Embedding(self.source_table, model.dropout.embedding)
-        self.target_embedding = Embedding(self.target_table, model.dropout.embedding)
+        how = (model.dropout.embedding, self.embedding_scale, model.positions)
+        self.source_embedding = Embedding(self.source_table, *how)
+        self.target_embedding = Embedding(self.target_table, *how)
         self.encoder: Sequence[EncoderLayer] = _layers(EncoderLayer(model) for _ in range(model.encoder_layers))
         self.decoder: Sequence[DecoderLayer] = _layers(DecoderLayer(model) for _ in range(model.decoder_layers))
         final = nn.LayerNorm if model.norm == "pre" else nn.Identity

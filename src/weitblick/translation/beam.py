@@ -11,17 +11,15 @@ from weitblick.batches.layout import Layout
 from weitblick.errors import UserError
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence.candidates import Candidates
+from weitblick.sentence.candidates import NEVER_PRODUCED, NOT_FIRST, Candidates
 from weitblick.text.special import BOS, EOS, UNK
-
-NEVER_PRODUCED = 2  # PAD and BOS, the first ids
-NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translation with words
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """beam: hypotheses per sentence, 1 is greedy search; length_penalty: scores are log-probabilities over
-    length ** length_penalty; n_best: how many hypotheses to return; most_words = factor * source words + slack."""
+    length ** length_penalty; n_best: how many hypotheses to return; most_words = factor * source words + slack, unless
+    the model has a greatest length of its own."""
 
     beam: int = 4
     length_penalty: float = 1.0
@@ -123,8 +121,13 @@ class _Search:
         self, model: DocumentModel, memory: Tensor, source: Layout, context: Context | None, options: SearchOptions
     ) -> None:
         self.model, self.context, self.options = model, context, options
+        self.generation = model.sentence.generation
+        forbidden = self.generation.forbidden
+        self.forbidden = torch.tensor(forbidden, device=memory.device) if forbidden else None
         self.cache = model.sentence.start(memory, source)
         self.limits = options.most_words(source.lengths - 1)  # [S]
+        if self.generation.longest is not None:
+            self.limits = torch.full_like(self.limits, self.generation.longest - 2)  # without start and end
         self.next_limit = int(self.limits.min())
         self.documents, self.positions = source.documents, source.positions
         self.sentences = torch.arange(source.sentences, device=memory.device)  # [S] those still in the batch
@@ -148,7 +151,8 @@ class _Search:
     def _advance(self, step: int) -> None:
         beam = self.options.beam
         words = self.model.step(self.tokens, self.cache, self.layout, self.context)
-        found = words.best(2 * beam, NEVER_PRODUCED if step else NOT_FIRST)
+        first = NEVER_PRODUCED if step else NOT_FIRST
+        found = words.best(2 * beam, first, self.forbidden, self.generation.renormalize)
         sums, parents, tokens = self._best(found, step)
         ended = (tokens[:, :beam] == EOS) & (sums[:, :beam] > -torch.inf)
         # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.
@@ -177,7 +181,8 @@ class _Search:
         parents, tokens = (order // width).clamp_(max=hypotheses - 1), tokens.gather(1, order)
         if step == self.next_limit:
             last = (self.limits == step)[:, None]
-            ends, order = (self.sums + found.end.view(sentences, hypotheses)).sort(dim=1, descending=True, stable=True)
+            ends = self.sums if self.generation.free_end else self.sums + found.end.view(sentences, hypotheses)
+            ends, order = ends.sort(dim=1, descending=True, stable=True)
             missing = (0, wanted - hypotheses)
             sums = torch.where(last, torch.nn.functional.pad(ends, missing, value=-torch.inf), sums)
             parents = torch.where(last, torch.nn.functional.pad(order, missing), parents)
@@ -186,11 +191,16 @@ class _Search:
 
     def _settled(self, live: Tensor, step: int) -> Tensor:
         """[S] whether n hypotheses have finished that no live one [S, K] will overtake: however long it goes
-        on, as long as fewer than K have finished; then, if it goes on as it did so far."""
+        on, as long as fewer than K have finished; then, if it goes on as it did so far. The other ways to stop are
+        those of transformers: they ask this of all K that have finished, or nothing."""
         full = self.finished.scores[:, -1] > -torch.inf
-        length = torch.where(full, step + 1, self.limits + 1)
+        stop = self.generation.stop
+        if stop == "first":
+            return full
+        length = torch.where(full & (stop != "never"), step + 1, self.limits + 1)
         best_possible = live[:, 0] / length.pow(self.options.length_penalty)
-        return self.finished.scores[:, self.options.n_best - 1] >= best_possible
+        rank = self.options.n_best if stop == "settled" else self.options.beam
+        return self.finished.scores[:, rank - 1] >= best_possible
 
     def _finish(self, ended: Tensor, sums: Tensor, parents: Tensor, step: int) -> None:
         """Candidates [S, K] that end here join the finished hypotheses."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from weitblick.config.recipe import GenerationSection
 from weitblick.errors import UserError
 from weitblick.translation.beam import SearchOptions
 
@@ -12,8 +13,8 @@ from weitblick.translation.beam import SearchOptions
 class Wishes(TypedDict, total=False):
     """The keywords of `Translator`'s methods: any field of `TranslationOptions`."""
 
-    beam: int
-    length_penalty: float
+    beam: int | None
+    length_penalty: float | None
     n_best: int
     context: bool
     passes: int
@@ -22,12 +23,13 @@ class Wishes(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class TranslationOptions:
-    """beam: hypotheses per sentence, 1 is greedy; length_penalty: exponent of the length that scores are divided by;
-    n_best: translations to give of each sentence; context: false translates every sentence on its own; passes: over a
-    document, where translations are context of each other; batch_tokens: source tokens times beam at a time."""
+    """beam: hypotheses per sentence, 1 is greedy; length_penalty: exponent of the length that scores are divided by
+    (both None: the model's own); n_best: translations to give of each sentence; context: false translates every
+    sentence on its own; passes: over a document, where translations are context of each other; batch_tokens: source
+    tokens times beam at a time."""
 
-    beam: int = 4
-    length_penalty: float = 1.0
+    beam: int | None = None
+    length_penalty: float | None = None
     n_best: int = 1
     context: bool = True
     passes: int = 2
@@ -38,13 +40,14 @@ class TranslationOptions:
             raise UserError(f"{self.passes} passes translate nothing", remedy="use 1 or more")
         if self.batch_tokens < 1:
             raise UserError(f"batches of {self.batch_tokens} tokens hold no sentence", remedy="use 1 or more")
-        _ = self.search  # checks the rest
+        _ = self.search(GenerationSection(beam=max(1, self.n_best)))  # checks the rest
 
-    @property
-    def search(self) -> SearchOptions:
-        return SearchOptions(self.beam, self.length_penalty, self.n_best)
+    def search(self, generation: GenerationSection) -> SearchOptions:
+        """With what is not asked for as a model wishes it."""
+        beam = generation.beam if self.beam is None else self.beam
+        penalty = generation.length_penalty if self.length_penalty is None else self.length_penalty
+        return SearchOptions(beam, penalty, self.n_best)
 
-    @property
-    def first_search(self) -> SearchOptions:
+    def first_search(self, generation: GenerationSection) -> SearchOptions:
         """Of passes before the last: only the best translation counts."""
-        return SearchOptions(self.beam, self.length_penalty)
+        return replace(self.search(generation), n_best=1)

@@ -31,6 +31,7 @@ class Stream:
                 remedy="stream with an online model, or without context (--no-context)",
             )
         self.model, self.pipeline, self.options, self.warn = model, pipeline, options, warn
+        self.search = options.search(model.sentence.generation)
         self.device = next(model.parameters()).device
         self.with_context = options.context and model.context is not None
         # Each past sentence is projected once. Baselines read a few only; those before are not kept.
@@ -66,7 +67,7 @@ class Stream:
         states = sources.encode(self.model.sentence)
         context = self.model.context_from(self.past) if self.with_context else None
         memory, _ = self.model.encode(sources.pack([0]), context, states=states)
-        (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.options.search)
+        (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.search)
         if self.with_context:
             self.past.append(self.model.project(sources, states, [hypotheses[0].ids]))
         self.position += 1

@@ -31,22 +31,24 @@ def translate_units(
         return found
     memory = sources.encode(model.sentence)
     approved = torch.tensor([unit.locked for unit in units], device=device)
+    generation = model.sentence.generation
+    last, first_ones = options.search(generation), options.first_search(generation)
     if not options.context or not model.reads_translations:
         context = model.context_of(sources, memory, approved=approved) if options.context else None
-        _translate(model, readers, free, memory, context, options, options.search, found)
+        _translate(model, readers, free, memory, context, options, last, found)
         return found
 
     targets = [unit.given or [] for unit in units]
     undrafted = [index for index in free if not targets[index]]
     first = model.first_pass()
     first_memory = memory if first is model else sources.encode(first.sentence)
-    search = options.first_search if options.passes > 1 else options.search
+    search = first_ones if options.passes > 1 else last
     _translate(first, sources, undrafted, first_memory, None, options, search, found)
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
         context = model.context_of(sources, memory, targets, approved)
-        search = options.search if number == options.passes else options.first_search
+        search = last if number == options.passes else first_ones
         _translate(model, readers, free, memory, context, options, search, found)
     return found
 
@@ -62,7 +64,7 @@ def _translate(
     found: Found,
 ) -> None:
     """One pass over the chosen sentences; what is found takes the place of what was."""
-    for batch in batches_by_length(sources, chosen, max(1, options.batch_tokens // options.beam)):
+    for batch in batches_by_length(sources, chosen, max(1, options.batch_tokens // search.beam)):
         packed = sources.pack(batch)
         states, _ = model.encode(packed, context, states=memory.index_select(0, sources.rows(batch)))
         for index, hypotheses in zip(batch, beam_search(model, states, packed.layout, context, search), strict=True):
