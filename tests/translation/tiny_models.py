@@ -42,12 +42,18 @@ WORDS = [
         ("sentence", "offline", "live"),
     )
 ]
+ORDERED = [
+    {"kind": "hierarchical", "integration": "encoder", "direction": "offline", "order": "true"},
+    {"kind": "hierarchical", "integration": "decoder", "direction": "online", "values": "words", "order": "true"},
+    {"kind": "word", "integration": "decoder", "direction": "offline", "values": "words", "order": "true"},
+    {"kind": "sentence", "integration": "decoder", "direction": "online", "order": "true"},
+]
 BASELINES = [
     {"kind": kind, "integration": integration, "direction": "online"}
     for kind in ("zhang", "han")
     for integration in ("encoder", "decoder")
 ]
-VARIANTS: list[dict[str, str]] = [{"kind": "none"}, *OURS, *WORDS, *BASELINES]
+VARIANTS: list[dict[str, str]] = [{"kind": "none"}, *OURS, *WORDS, *ORDERED, *BASELINES]
 
 
 def name(variant: dict[str, str]) -> str:
@@ -68,6 +74,9 @@ def tiny_model(
             # States that depend clearly on words, where fresh weights give states that are nearly alike.
             sentence_model.source_table.weight.mul_(2)
             sentence_model.target_table.weight.mul_(1.5)
+        if built.context is not None:
+            for name in built.context.zero_started():
+                built.context.get_parameter(name).normal_(0, 0.5)
     return built
 
 

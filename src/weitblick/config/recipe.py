@@ -101,12 +101,23 @@ class ContextSection(Section):
     retrieval_start: bool = Field(
         False, description="start query and key projections near the identity: like attends to like at once"
     )
+    order: bool = Field(
+        False,
+        description="let scores see the signed distance between sentences and a word's place in its sentence; starts "
+        "without effect",
+    )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
 
     @model_validator(mode="after")
     def _check_values(self) -> ContextSection:
         if self.values == "words" and (self.integration == "encoder" or self.kind in ("zhang", "han")):
             raise ValueError("values: words needs integration: decoder and kind: sentence, word or hierarchical")
+        return self
+
+    @model_validator(mode="after")
+    def _check_order(self) -> ContextSection:
+        if self.order and self.kind in ("none", "zhang", "han"):
+            raise ValueError("order: true needs kind: sentence, word or hierarchical")
         return self
 
     @model_validator(mode="after")

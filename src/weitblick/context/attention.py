@@ -31,6 +31,7 @@ from weitblick.context.engine.dense import (
 from weitblick.context.engine.queries import QueryGroup, plan_of
 from weitblick.context.engine.routed import HierarchicalRouted
 from weitblick.context.module import Projected
+from weitblick.context.order import Distance, Place
 from weitblick.context.sparsemax import Kind, normalise
 from weitblick.context.weights import AttentionWeights
 
@@ -80,6 +81,7 @@ class ContextAttention(nn.Module, ABC):
         direction: Direction = "offline",
         path: Path = "auto",
         retrieval_start: bool = False,
+        order: bool = False,
     ) -> None:
         super().__init__()
         if dimension % heads:
@@ -87,6 +89,7 @@ class ContextAttention(nn.Module, ABC):
         self.dimension, self.heads = dimension, heads
         self.sentence_attention, self.word_attention = sentence_attention, word_attention
         self.direction, self.path, self.retrieval_start = direction, path, retrieval_start
+        self.ordered = order
         self.chunk_elements, self.kept_elements = CHUNK_ELEMENTS, KEPT_ELEMENTS
         self.output = self._projection()
 
@@ -103,7 +106,8 @@ class ContextAttention(nn.Module, ABC):
         """Projects the words of packed keys and values [T, d] (the last token of a sentence is no word)."""
         places = WordPlaces(layout)
         words = places.take_words(keys)
-        return Projected(layout, self._rows(places, words, words if values is keys else places.take_words(values)))
+        rows = self._rows(places, words, words if values is keys else places.take_words(values))
+        return Projected(layout, rows)
 
     def bank(self, projected: Projected) -> ContextBank:
         """Sentences that `project` gave, laid out for attention."""
@@ -130,13 +134,13 @@ class ContextAttention(nn.Module, ABC):
             self.online,
             self.sentence_attention,
             self.word_attention,
-            1.0 / math.sqrt(self.dimension // self.heads),
+            self.dimension // self.heads,
             differentiable=torch.is_grad_enabled(),
             collector=collector,
             elements=self.chunk_elements,
             kept=self.kept_elements,
         )
-        cells, support = self._attend(queries, bank, problem)
+        cells, support = self._attend(queries, layout, bank, problem)
         output = self.output(plan.collect(cells).view(-1, self.dimension).to(queries.dtype))
         return AttentionOutput(
             output,
@@ -156,13 +160,13 @@ class ContextAttention(nn.Module, ABC):
         """Keys and values [words or sentences, d], by their names in `ContextBank`."""
 
     @abstractmethod
-    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+    def _attend(self, queries: Tensor, layout: Layout, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
         """Outputs [query cells + 1, d_k] and support [places + 1], summed over heads."""
 
     def _cells(self, rows: Tensor) -> Tensor:
-        """[n, d] -> [n * H, d_k], in float32 at least: under autocast projections come in half precision."""
+        """[n, H * d_k] -> [n * H, d_k], in float32 at least: under autocast projections come in half precision."""
         wide = torch.promote_types(rows.dtype, torch.float32)
-        return rows.to(wide).view(-1, self.dimension // self.heads)
+        return rows.to(wide).view(-1, rows.shape[-1] // self.heads)
 
 
 class SentenceAttention(ContextAttention):
@@ -174,14 +178,18 @@ class SentenceAttention(ContextAttention):
         super().__init__(dimension, heads, **options)
         self.query, self.key = self._projection(SENTENCE_STRENGTH), self._projection(SENTENCE_STRENGTH)
         self.value = self._projection()
+        self.distance = Distance(dimension, heads) if self.ordered else None
 
     def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
         means = places.means(words)
         value_means = means if value_words is words else places.means(value_words)
-        return {"sentence_keys": self.key(means), "sentence_values": self.value(value_means)}
+        keys = self.key(means)
+        if self.distance is not None:
+            keys = self.distance.of_positions(keys, places.sentence_positions)
+        return {"sentence_keys": keys, "sentence_values": self.value(value_means)}
 
-    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
-        q = problem.plan.spread(self._cells(self.query(queries)))
+    def _attend(self, queries: Tensor, layout: Layout, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        q = problem.plan.spread(self._cells(_with_distance(self.query(queries), queries, layout, self.distance)))
         return FlatDense.apply(q, bank.sentence_keys, bank.sentence_values, problem)
 
 
@@ -192,12 +200,17 @@ class WordAttention(ContextAttention):
         super().__init__(dimension, heads, **options)
         self.query, self.key = self._projection(WORD_STRENGTH), self._projection(WORD_STRENGTH)
         self.value = self._projection()
+        self.distance = Distance(dimension, heads) if self.ordered else None
+        self.place = Place(dimension) if self.ordered else None
 
     def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
-        return {"word_keys": self.key(words), "word_values": self.value(value_words)}
+        keys = self.key(words)
+        if self.distance is not None and self.place is not None:
+            keys = self.distance.of_positions(self.place(keys, places.word_places), places.word_positions)
+        return {"word_keys": keys, "word_values": self.value(value_words)}
 
-    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
-        q = problem.plan.spread(self._cells(self.query(queries)))
+    def _attend(self, queries: Tensor, layout: Layout, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        q = problem.plan.spread(self._cells(_with_distance(self.query(queries), queries, layout, self.distance)))
         return FlatWordDense.apply(q, bank.word_keys, bank.word_values, problem)
 
 
@@ -209,17 +222,25 @@ class HierarchicalAttention(ContextAttention):
         self.sentence_query, self.sentence_key = (self._projection(SENTENCE_STRENGTH) for _ in range(2))
         self.word_query, self.word_key = (self._projection(WORD_STRENGTH) for _ in range(2))
         self.value = self._projection()
+        # Within a sentence the distance is the same for all words: there it tells them apart by what they are.
+        self.sentence_distance = Distance(dimension, heads) if self.ordered else None
+        self.word_distance = Distance(dimension, heads) if self.ordered else None
+        self.place = Place(dimension) if self.ordered else None
 
     def _rows(self, places: WordPlaces, words: Tensor, value_words: Tensor) -> dict[str, Tensor]:
-        return {
-            "sentence_keys": self.sentence_key(places.means(words)),
-            "word_keys": self.word_key(words),
-            "word_values": self.value(value_words),
-        }
+        sentence_keys, word_keys = self.sentence_key(places.means(words)), self.word_key(words)
+        if self.sentence_distance is not None and self.word_distance is not None and self.place is not None:
+            sentence_keys = self.sentence_distance.of_positions(sentence_keys, places.sentence_positions)
+            word_keys = self.place(word_keys, places.word_places)
+            word_keys = self.word_distance.of_states(word_keys, words, places.word_positions)
+        return {"sentence_keys": sentence_keys, "word_keys": word_keys, "word_values": self.value(value_words)}
 
-    def _attend(self, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
-        qs = problem.plan.spread(self._cells(self.sentence_query(queries)))
-        qw = problem.plan.spread(self._cells(self.word_query(queries)))
+    def _attend(self, queries: Tensor, layout: Layout, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
+        sentence_queries, word_queries = self.sentence_query(queries), self.word_query(queries)
+        sentence_queries = _with_distance(sentence_queries, queries, layout, self.sentence_distance)
+        if self.word_distance is not None:
+            word_queries = self.word_distance.of_positions(word_queries, layout.positions[layout.sentence])
+        qs, qw = (problem.plan.spread(self._cells(rows)) for rows in (sentence_queries, word_queries))
         tensors = (qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values)
         routed = self._routed(problem, qs.detach(), bank.sentence_keys.detach())  # type: ignore[union-attr]
         if not routed.any():
@@ -246,6 +267,11 @@ class HierarchicalAttention(ContextAttention):
                 worth &= _sampled_support(problem, queries, qs, ks) <= ROUTED_SUPPORT * sentences
             routed[documents] = worth
         return routed
+
+
+def _with_distance(rows: Tensor, queries: Tensor, layout: Layout, distance: Distance | None) -> Tensor:
+    """Projected queries, widened by what they say about distances."""
+    return rows if distance is None else distance.of_states(rows, queries, layout.positions[layout.sentence])
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from weitblick.context.attention import (
 )
 from weitblick.context.engine.bank import ContextBank
 from weitblick.context.module import ContextModule, ContextResult, Projected
+from weitblick.context.order import Distance, Place
 from weitblick.sentence.layers import Dropout
 
 KINDS: dict[str, type[ContextAttention]] = {
@@ -40,6 +41,7 @@ class ContextLayer(ContextModule):
             direction=context.direction,
             path=context.path,
             retrieval_start=context.retrieval_start,
+            order=context.order,
         )
         self.dropout = Dropout(context.dropout)
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(d), nn.LayerNorm(d)
@@ -69,6 +71,10 @@ class ContextLayer(ContextModule):
 
     def gate_parameters(self) -> list[nn.Parameter]:
         return list(self.gate.parameters())
+
+    def zero_started(self) -> set[str]:
+        order = [name for name, module in self.named_modules() if isinstance(module, (Distance, Place))]
+        return {f"{name}.{part}" for name in order for part, _ in self.get_submodule(name).named_parameters()}
 
     def project(self, keys: Tensor, values: Tensor, layout: Layout) -> Projected:
         return self.attention.project(keys, values, layout)

@@ -92,6 +92,10 @@ class ContextModule(nn.Module, ABC):
     def gate_parameters(self) -> list[nn.Parameter]:
         """Those that decide the share of the context."""
 
+    def zero_started(self) -> set[str]:
+        """Names of parameters that do nothing as they start: a model without them is the same model."""
+        return set()
+
     def inside(
         self, layout: Layout, bank: Any, use: Tensor | None = None, floor: float = 0.0, need_weights: bool = False
     ) -> Inside | None:

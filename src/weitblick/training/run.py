@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -147,16 +148,19 @@ def _take_over(model: DocumentModel, base: DocumentModel) -> None:
     if model.provider is not model.sentence:
         _copy(model.provider, base.provider)
     if model.context is not None and base.context is not None and _place(model) == _place(base):
-        _copy(model.context, base.context)
+        _copy(model.context, base.context, model.context.zero_started())
 
 
 def _place(model: DocumentModel) -> tuple[str, str, str]:
     return model.section.kind, model.section.integration, model.section.values
 
 
-def _copy(module: nn.Module, base: nn.Module) -> None:
+def _copy(module: nn.Module, base: nn.Module, new: Collection[str] = ()) -> None:
+    """Copies weights; those named in `new` may be missing, and stay as they start."""
+    weights = base.state_dict()
+    own = {name: value for name, value in module.state_dict().items() if name in new and name not in weights}
     try:
-        module.load_state_dict(base.state_dict())
+        module.load_state_dict({**weights, **own})
     except RuntimeError as error:
         raise UserError(
             f"the stage-1 model has another architecture ({str(error).splitlines()[1].strip()})",

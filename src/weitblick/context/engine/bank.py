@@ -95,10 +95,26 @@ class WordPlaces:
     def __init__(self, layout: Layout) -> None:
         self.device = layout.lengths.device
         words = layout.lengths.cpu().numpy() - 1
-        self.kept: np.ndarray = np.flatnonzero(words > 0)  # [S'] sentences with words
-        self.words: np.ndarray = words[self.kept]  # [S'] words of each
+        kept = np.flatnonzero(words > 0)
+        self.layout, self.kept = layout, torch.from_numpy(kept).to(self.device)  # [S'] sentences with words
+        self.words: np.ndarray = words[kept]  # [S'] words of each
         self.word_starts: np.ndarray = np.cumsum(self.words) - self.words
         self.word_tokens = torch.from_numpy(_word_tokens(words)).to(self.device)
+
+    @property
+    def sentence_positions(self) -> Tensor:
+        """[S'] position of each sentence with words in its document."""
+        return self.layout.positions[self.kept]
+
+    @property
+    def word_positions(self) -> Tensor:
+        """[words] position of each word's sentence in its document."""
+        return self.layout.positions[self.layout.sentence[self.word_tokens]]
+
+    @property
+    def word_places(self) -> Tensor:
+        """[words] place of each word in its sentence."""
+        return self.layout.offset[self.word_tokens]
 
     def take_words(self, packed: Tensor) -> Tensor:
         """[T, d] -> [words, d]"""

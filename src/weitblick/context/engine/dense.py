@@ -9,6 +9,7 @@ length of a document. Nothing loops over documents, sentences or heads: a chunk 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -49,12 +50,31 @@ class Problem:
     online: bool
     sentence_kind: Kind
     word_kind: Kind
-    scale: float
+    width: int  # d_k: what queries and keys have beyond it are features of order
     differentiable: bool = True
     chosen: np.ndarray | None = None  # [bank documents] which documents to compute; all if None
     collector: Collector | None = None
     elements: int = CHUNK_ELEMENTS
     kept: int = KEPT_ELEMENTS
+
+    @property
+    def scale(self) -> float:
+        return 1.0 / math.sqrt(self.width)
+
+    def products(self, keys: Tensor, queries: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Scaled products [n, columns, q] of keys [n, columns, d_k] and queries [n, q, d_k], plus a bias.
+
+        Features of order are added in a step of their own: where they are zero, nothing changes, bit for bit.
+        """
+        k, q = keys[..., : self.width], queries[..., : self.width].transpose(1, 2)
+        if bias is None:
+            scores = q.new_empty(len(k), k.shape[1], q.shape[2]).baddbmm_(k, q, beta=0.0, alpha=self.scale)
+        else:
+            scores = torch.baddbmm(bias, k, q, alpha=self.scale)
+        if keys.shape[-1] > self.width:
+            k, q = keys[..., self.width :], queries[..., self.width :].transpose(1, 2)
+            scores.baddbmm_(k, q, alpha=self.scale)
+        return scores
 
     def choosing(self, chosen: np.ndarray) -> Problem:
         return replace(self, chosen=chosen)
@@ -99,8 +119,7 @@ class Problem:
 
     def sentence_scores(self, queries: Tensor, keys: Tensor, chunk: Chunk) -> Tensor:
         """[b, H, J, q] scores of sentences from query cells and sentence keys, -inf where hidden."""
-        k, q = self.sentence_cells(keys, chunk), self.query_cells(queries, chunk).transpose(1, 2)
-        scores = q.new_empty(len(k), k.shape[1], q.shape[2]).baddbmm_(k, q, beta=0.0, alpha=self.scale)
+        scores = self.products(self.sentence_cells(keys, chunk), self.query_cells(queries, chunk))
         scores = scores.unflatten(0, (chunk.size, -1))
         rows, columns = slice(chunk.first, chunk.last), slice(chunk.start, chunk.stop)
         readers, group = chunk.queries, chunk.queries.group
@@ -124,8 +143,7 @@ class Problem:
     ) -> Tensor:
         """alpha_w [b * H, J, W, q] of the sentences of a segment, times their share [b * H, J, 1, q] if given."""
         bias = segment.bias[self.heads(chunk)].to(keys.dtype)
-        q = self.query_cells(queries, chunk).transpose(1, 2)
-        scores = torch.baddbmm(bias, self.word_cells(keys, chunk, segment), q, alpha=self.scale)
+        scores = self.products(self.word_cells(keys, chunk, segment), self.query_cells(queries, chunk), bias)
         return normalise(scores.view(len(scores), segment.sentences, segment.width, -1), self.word_kind, 2, share)
 
 
@@ -161,7 +179,7 @@ class HierarchicalDense(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(qs, qw, ks, kw, vw)
         ctx.problem, ctx.kept = problem, Kept() if problem.keeps_words else None
-        output = torch.zeros_like(qw)
+        output = qw.new_zeros(len(qw), vw.shape[-1])  # keys may be wider than values
         support = qs.new_zeros(problem.plan.places + 1)
         for chunk in problem.chunks("widest"):
             alpha = problem.sentence_weights(qs, ks, chunk)
@@ -215,7 +233,7 @@ class FlatDense(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(q, k, v)
         ctx.problem = problem
-        output = torch.zeros_like(q)
+        output = q.new_zeros(len(q), v.shape[-1])
         support = q.new_zeros(problem.plan.places + 1)
         for chunk in problem.chunks("slots"):
             alpha = problem.sentence_weights(q, k, chunk)
@@ -248,7 +266,7 @@ class FlatWordDense(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(q, k, v)
         ctx.problem = problem
-        output = torch.zeros_like(q)
+        output = q.new_zeros(len(q), v.shape[-1])
         support = q.new_zeros(problem.plan.places + 1)
         for chunk in problem.chunks("columns"):
             weights = _document_word_weights(problem, q, k, chunk)
@@ -322,12 +340,12 @@ def _document_word_weights(problem: Problem, q: Tensor, k: Tensor, chunk: Chunk)
     readers, rows = chunk.queries, slice(chunk.first, chunk.last)
     hidden = problem.hidden(readers.group.positions[rows], readers.positions[rows, chunk.start : chunk.stop])
     scores, places = [], []
-    queries = problem.query_cells(q, chunk).transpose(1, 2)
+    queries = problem.query_cells(q, chunk)
     for segment in chunk.queries.group.segments:
-        scores.append(torch.bmm(problem.word_cells(k, chunk, segment), queries))
+        scores.append(problem.products(problem.word_cells(k, chunk, segment), queries))
         empty = segment.bias[problem.heads(chunk)][:: problem.bank.heads] < 0  # [b, columns, 1]
         unseen = hidden[:, :, segment.first : segment.last].repeat_interleave(segment.width, 2)
         places.append(unseen | empty.unsqueeze(1))
-    joined = torch.cat(scores, 1).mul_(problem.scale)
+    joined = torch.cat(scores, 1)
     joined = joined.view(chunk.size, problem.bank.heads, *joined.shape[1:])
     return normalise(joined.masked_fill_(torch.cat(places, 2), -torch.inf), problem.word_kind, 2).flatten(0, 1)

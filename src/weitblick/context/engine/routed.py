@@ -97,13 +97,13 @@ class HierarchicalRouted(torch.autograd.Function):
         ctx: Any, qs: Tensor, qw: Tensor, ks: Tensor, kw: Tensor, vw: Tensor, problem: Problem
     ) -> tuple[Tensor, Tensor]:
         routes = _find_routes(qs, ks, problem)
-        read = qw.new_empty(len(routes.slot_queries), qw.shape[-1])  # [slots, d_k]
+        read = qw.new_empty(len(routes.slot_queries), vw.shape[-1])  # [slots, d_k]
         ctx.kept = []
         for group, segment, tiles in routes.tiles_of(problem, qw.shape[-1]):
             blocks = _tile_blocks(routes, segment, tiles)
             q, k = _gather_slots(qw, routes, tiles), _row_blocks(kw, problem, group, segment).index_select(0, blocks)
             bias = segment.bias.to(kw.dtype).view(-1, segment.width, 1).index_select(0, blocks)
-            scores = torch.baddbmm(bias, k, q.transpose(1, 2), alpha=problem.scale)  # [tiles, W, C]
+            scores = problem.products(k, q, bias)  # [tiles, W, C]
             if problem.collector:
                 weights = normalise(scores.clone(), problem.word_kind, 1)
                 _collect_tiles(problem, routes, group, segment, tiles, weights)
