@@ -23,7 +23,7 @@ from weitblick.files import read_lines
 from weitblick.text import learn_pipeline, load_pipeline
 from weitblick.text.moses_pipeline import PARALLEL_FROM, MosesPipeline
 from weitblick.text.moses_tokens import moses_tokens
-from weitblick.text.parallel import cores
+from weitblick.threads import cores
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +11,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+
+from weitblick.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,34 @@ def is_first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def resolve_device(name: str = "auto", index: int = 0) -> torch.device:
+    """The device that a name means here: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`. GPUs without a number of their own
+    get `index`. What this machine does not have is refused."""
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        return torch.device("cuda", index) if gpus else torch.device("cpu")
+    found = re.fullmatch(r"(cpu|cuda|mps)(?::(\d{1,3}))?", name)
+    if found is None:
+        raise UserError(f"{name!r} is no device", where="device", remedy="use auto, cpu, cuda, cuda:1, ... or mps")
+    kind, number = found[1], None if found[2] is None else int(found[2])
+    if kind == "cuda":
+        number = index if number is None else number
+        if number >= gpus:
+            what = "no GPU that PyTorch can use" if not gpus else f"{gpus} GPUs, numbered from 0"
+            raise UserError(f"{name!r}: this machine has {what}", where="device", remedy="use auto or cpu")
+        return torch.device("cuda", number)
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise UserError("'mps': this machine has no Apple GPU", where="device", remedy="use auto or cpu")
+    if number:
+        raise UserError(f"{name!r} has a number that it does not take", where="device", remedy=f"use {kind}")
+    return torch.device(kind)
+
+
 def join_world(device: str = "auto") -> World:
     """This process's place among those of `torchrun`; the only one if there is no `torchrun`."""
     size, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     local = int(os.environ.get("LOCAL_RANK", "0"))
-    if device == "auto":
-        device = f"cuda:{local}" if torch.cuda.is_available() else "cpu"
-    chosen = torch.device(device)
+    chosen = resolve_device(device, local)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
     if size > 1 and not dist.is_initialized():

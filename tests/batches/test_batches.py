@@ -55,7 +55,7 @@ def test_empty_and_overlong_pairs_are_left_out_and_counted(store, tmp_path):
     )
     prepared = prepare_store([document], pipeline, tmp_path / "s")
     assert prepared.sentences == 1
-    assert prepared.facts["sentences_left_out"] == 2
+    assert prepared.facts.sentences_left_out == 2
     with pytest.raises(UserError, match="no sentence pair"):
         prepare_store([Document("d", (Sentence("", ""),))], pipeline, tmp_path / "t")
 

@@ -241,13 +241,13 @@ def test_translations_as_target_context(undisturbed, recipe_file, corpus, tmp_pa
     more = [f"context_stage.target_context={wish}", "context_stage.updates=2", "context.values=words"]
     best = run(recipe_file, corpus, tmp_path / "run", *common, *more)
     assert load_model(best).model.section.values == "words"
-    own, read = (CorpusStore(tmp_path / "run" / "data" / name) for name in ("train", f"train-{wish}"))
+    own, read = (CorpusStore(tmp_path / "run" / "data" / name) for name in ("train", "train-translation"))
     assert np.array_equal(own.ids["source"], read.ids["source"])
     same = [
         all(np.array_equal(own.sentence("target", i), read.sentence("target", i)) for i in own.document(number))
         for number in range(len(own))
     ]
-    assert same == [wish == "mixed" and number % 2 == 1 for number in range(len(own))]
+    assert not any(same)
 
 
 def test_a_stage_may_end_with_its_last_weights(recipe_file, corpus, tmp_path):

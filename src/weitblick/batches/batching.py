@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weitblick.batches.batch import Batch, pack_pairs
+from weitblick.batches.batch import Batch, Pairs, pack_pairs
 from weitblick.batches.store import CorpusStore
 
 POOL_BATCHES = 50  # sentences of so many batches are sorted by length together: little padding, still random
@@ -20,12 +20,14 @@ POOL_BATCHES = 50  # sentences of so many batches are sorted by length together:
 
 @dataclass(frozen=True)
 class Part:
-    """Sentences first..last (exclusive) of a document of one of the stores; the whole document is their context."""
+    """Sentences first..last (exclusive) of a document of one of the stores; the whole document is their context, with
+    its translation by a model in place of the reference if `translated`."""
 
     store: int
     document: int
     first: int
     last: int
+    translated: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,15 @@ def document_plans(
     *,
     batch_documents: int | None = None,
     mix_share: float = 0.0,
+    translated_share: float = 0.0,
     shuffle: bool = True,
 ) -> list[DocumentPlan]:
     """Batches of whole documents of similar size under the budget; a larger document is cut into parts.
 
     `stores` is the corpus and, where documents are mixed in, a second one that makes up `mix_share` of the documents.
+    `translated_share` of all documents, others in each epoch, read translations as context.
     """
-    random = _random(seed, epoch, 2)
+    random, draw = _random(seed, epoch, 2), _random(seed, epoch, 4)
     parts: list[Part] = []
     costs: list[int] = []
     for number, store in enumerate(stores):
@@ -94,14 +98,16 @@ def document_plans(
         sizes = store.lengths("target") + 1
         starts = np.asarray(store.documents)
         totals = np.add.reduceat(sizes, starts[:-1]) if len(sizes) else sizes
+        translated = draw.random(len(store)) < translated_share
         for document in documents.tolist():
+            read = bool(translated[document])
             if totals[document] <= batch_tokens:
-                parts.append(Part(number, document, 0, int(starts[document + 1] - starts[document])))
+                parts.append(Part(number, document, 0, int(starts[document + 1] - starts[document]), read))
                 costs.append(int(totals[document]))
                 continue
             own = sizes[starts[document] : starts[document + 1]]
             for first, last in _cut(own, batch_tokens):
-                parts.append(Part(number, document, first, last))
+                parts.append(Part(number, document, first, last, read))
                 costs.append(int(own[first:last].sum()))
     order = random.permutation(len(parts)) if shuffle else np.arange(len(parts))
     if shuffle:
@@ -131,21 +137,45 @@ def load_batch(
         store, chosen = stores[0], plan.sentences.tolist()
         pairs = pack_pairs([store.sentence("source", i) for i in chosen], [store.sentence("target", i) for i in chosen])
         return Batch(pairs, name=f"sentences {chosen[0]}... of {store.folder}")
-    current: tuple[list, list, list, list] = ([], [], [], [])
-    context: tuple[list, list, list, list] = ([], [], [], [])
-    whole = translated is None
+    current, context = _Rows(), _Rows()
+    whole = True
     for index, part in enumerate(plan.parts):
         store = stores[part.store]
+        other = translated[part.store] if part.translated and translated is not None else store
         numbers = store.document(part.document)
-        whole = whole and part.last - part.first == len(numbers)
+        whole = whole and other is store and part.last - part.first == len(numbers)
         for position, number in enumerate(numbers):
-            row = (store.sentence("source", number), store.sentence("target", number), index, position)
-            other = row if translated is None else (row[0], translated[part.store].sentence("target", number), *row[2:])
-            for column, value in zip(context, other, strict=True):
-                column.append(value)
+            context.add(store.sentence("source", number), other.sentence("target", number), index, position)
             if part.first <= position < part.last:
-                for column, value in zip(current, row, strict=True):
-                    column.append(value)
+                current.add(store.sentence("source", number), store.sentence("target", number), index, position)
     documents = ", ".join(str(part.document) for part in plan.parts[:8])
     name = f"documents {documents}{'...' if len(plan.parts) > 8 else ''} of {stores[0].folder}"
-    return Batch(pack_pairs(*current), None if whole else pack_pairs(*context), name)
+    return Batch(current.pack(), None if whole else context.pack(), name)
+
+
+def load_documents(store: CorpusStore, documents: Sequence[int]) -> Pairs:
+    """These documents, whole and in this order."""
+    rows = _Rows()
+    for index, document in enumerate(documents):
+        for position, number in enumerate(store.document(document)):
+            rows.add(store.sentence("source", number), store.sentence("target", number), index, position)
+    return rows.pack()
+
+
+class _Rows:
+    """Sentence pairs that are to be packed, with their documents and positions."""
+
+    def __init__(self) -> None:
+        self.sources: list[np.ndarray] = []
+        self.targets: list[np.ndarray] = []
+        self.documents: list[int] = []
+        self.positions: list[int] = []
+
+    def add(self, source: np.ndarray, target: np.ndarray, document: int, position: int) -> None:
+        self.sources.append(source)
+        self.targets.append(target)
+        self.documents.append(document)
+        self.positions.append(position)
+
+    def pack(self) -> Pairs:
+        return pack_pairs(self.sources, self.targets, self.documents, self.positions)

@@ -13,16 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
-from weitblick.files import atomic_folder, check_format_version, read_json, write_json
+from weitblick.files import atomic_folder, check_files, check_plain, read_lines, sha256, write_json
 from weitblick.text.pipeline import TextPipeline
+from weitblick.validation import parse_json
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Literal[1] = 1
+REMEDY = "delete the folder: it will be made again"
 SIDES = ("source", "target")
 CHUNK_SENTENCES = 20_000  # encoded and written at a time, whole documents
 
@@ -30,25 +33,50 @@ CHUNK_SENTENCES = 20_000  # encoded and written at a time, whole documents
 Ids = Sequence[int] | np.ndarray
 
 
+class StoreFacts(BaseModel):
+    """store.json: how much there is, and the checksums of the arrays."""
+
+    format_version: Literal[1] = FORMAT_VERSION
+    documents: int
+    sentences: int
+    sentences_left_out: int = 0
+    tokens: dict[str, int]
+    files: dict[str, str] = Field(default_factory=dict)
+
+
 class CorpusStore:
     """A prepared corpus, opened in milliseconds whatever its size."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.facts = read_json(self.folder / "store.json")
-        check_format_version(self.facts, FORMAT_VERSION, self.folder / "store.json")
+        path = self.folder / "store.json"
+        check_plain(path)
+        self.facts = parse_json(StoreFacts, "\n".join(read_lines(path)), path, remedy=REMEDY)
         self.documents = self._open("documents")
         self.offsets = {side: self._open(f"{side}.offsets") for side in SIDES}
         self.ids = {side: self._open(f"{side}.ids") for side in SIDES}
 
     def _open(self, name: str) -> np.ndarray:
         path = self.folder / f"{name}.npy"
+        check_plain(path)
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"cannot be opened ({error})", where=path, remedy="delete the folder: it will be made again"
-            ) from None
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise UserError(f"cannot be opened ({error})", where=path, remedy=REMEDY) from None
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+            raise UserError("is not a row of whole numbers", where=path, remedy=REMEDY)
+        return array
+
+    def check(self, source_vocabulary: int, target_vocabulary: int) -> None:
+        """Reads everything once: the files must be those that were written, and all ids known."""
+        check_files(self.folder, self.facts.files, self.folder / "store.json")
+        starts, count = self.documents, len(self.offsets["source"]) - 1
+        ids = {"source": source_vocabulary, "target": target_vocabulary}
+        sound = len(self.offsets["target"]) == count + 1 and _rises(starts, count)
+        sound &= all(_rises(self.offsets[side], len(self.ids[side])) for side in SIDES)
+        sound &= all(int(self.ids[side].min()) >= 0 and int(self.ids[side].max()) < ids[side] for side in SIDES)
+        if not sound:
+            raise UserError("does not hold together", where=self.folder, remedy=REMEDY)
 
     def __len__(self) -> int:
         return len(self.documents) - 1
@@ -68,6 +96,10 @@ class CorpusStore:
     def lengths(self, side: str) -> np.ndarray:
         """[sentences] ids of each sentence"""
         return np.diff(self.offsets[side])
+
+
+def _rises(offsets: np.ndarray, end: int) -> bool:
+    return int(offsets[0]) == 0 and int(offsets[-1]) == end and bool((np.diff(offsets) >= 0).all())
 
 
 class _ArrayFile:
@@ -133,14 +165,15 @@ class StoreWriter:
             failure = (UserError, UserError("no sentence pair to train on", where=self.folder), None)
             self._stack.__exit__(*failure)
             raise failure[1]
-        facts = {
-            "format_version": FORMAT_VERSION,
-            "documents": documents,
-            "sentences": self.sentences,
-            "sentences_left_out": self.left_out,
-            "tokens": {side: self._ids[side].count for side in SIDES},
-        }
-        write_json(self._temporary / "store.json", facts)
+        if failure[0] is None:
+            facts = StoreFacts(
+                documents=documents,
+                sentences=self.sentences,
+                sentences_left_out=self.left_out,
+                tokens={side: self._ids[side].count for side in SIDES},
+                files={path.name: sha256(path) for path in sorted(self._temporary.glob("*.npy"))},
+            )
+            write_json(self._temporary / "store.json", facts.model_dump())
         self._stack.__exit__(*failure)
 
 

@@ -30,13 +30,11 @@ def load_translator(model: str | None, device: str, threads: int | None, *, int8
 
 
 def prepare_torch(threads: int | None) -> None:
-    import torch
-
     from weitblick.allocator import tune_allocator
+    from weitblick.threads import use_threads
 
     tune_allocator()
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
 
 
 def check_inputs(paths: Sequence[str], *, folders: bool = False) -> None:

@@ -51,8 +51,8 @@ class Map(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            sys.stderr.write("weitblick: interrupted\n")
+        except KeyboardInterrupt as stop:
+            sys.stderr.write(f"weitblick: {stop if str(stop) else 'interrupted'}\n")
             raise typer.Exit(130) from None
 
     def list_commands(self, ctx: Any) -> list[str]:

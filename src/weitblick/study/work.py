@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from weitblick.config.recipe import DataSection, Recipe
 from weitblick.documents.corpora import read_documents
 from weitblick.files import make_folder, read_json, read_lines, text_writer
@@ -22,6 +20,7 @@ from weitblick.probing.suites import read_suite
 from weitblick.profiling.complexity import measure_size, read_candidate
 from weitblick.profiling.speed import Workload, measure_speed
 from weitblick.study.study import DiscourseSection
+from weitblick.threads import use_threads
 from weitblick.training.run import train
 from weitblick.translation.translator import Translator
 
@@ -110,5 +109,4 @@ def measure_models(models: Mapping[str, Path], rounds: int) -> Any:
 
 
 def set_threads(threads: int | None) -> None:
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)

@@ -15,10 +15,11 @@ from weitblick.files import check_format_version, read_json, read_lines
 from weitblick.text.base import CHUNK, Side, TextPipeline, chunks
 from weitblick.text.bpe import SEPARATOR, VERSION_LINE, Pair, Segmenter, join, learn_merges
 from weitblick.text.moses_tokens import LARGEST_CACHE, MosesTokens, moses_tokens
-from weitblick.text.parallel import cores, ordered_map
+from weitblick.text.parallel import ordered_map
 from weitblick.text.special import EOS, UNK
 from weitblick.text.truecasing import DELAYED_START, SENTENCE_END, TokenCounts, Truecaser
 from weitblick.text.vocabulary import Vocabulary
+from weitblick.threads import cores
 
 FORMAT_VERSION = 1
 MERGES_FILE = "bpe.codes"  # in subword-nmt's format

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -13,13 +12,6 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _TASKS_AHEAD = 3  # per process
-
-
-def cores() -> int:
-    """How many cores this process may use, which a container or `taskset` may have limited."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def ordered_map(

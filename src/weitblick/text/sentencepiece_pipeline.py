@@ -19,9 +19,9 @@ import sentencepiece
 from weitblick.errors import UserError
 from weitblick.text.base import Side, TextPipeline, chunks
 from weitblick.text.cleaning import clean
-from weitblick.text.parallel import cores
 from weitblick.text.special import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from weitblick.text.vocabulary import Vocabulary
+from weitblick.threads import cores
 
 MODEL_FILE = "sentencepiece.model"
 SPACE = "▁"  # how SentencePiece writes a space; typed by a user it is spelled in bytes, so that it stays itself

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from weitblick.files import atomic_path
+from weitblick.training.logs import read_log
 
 
 def draw_curves(log: Path, picture: Path) -> None:
@@ -14,7 +14,7 @@ def draw_curves(log: Path, picture: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    entries = read_log(log)
     train = [e for e in entries if e["kind"] == "train"]
     dev = [e for e in entries if e["kind"] == "dev"]
     panels = [

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from weitblick.batches.store import CorpusStore, Ids, StoreWriter
+from weitblick.batches.store import CorpusStore, StoreWriter
 from weitblick.distributed import World
 from weitblick.documents.corpora import read_documents
 from weitblick.documents.document import Document
+from weitblick.files import settled_folder
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.pipeline import TextPipeline
 from weitblick.translation.options import TranslationOptions
@@ -46,36 +48,56 @@ class DevBleu:
         return sacrebleu.corpus_bleu(hypotheses, [references]).score
 
 
-def translated_store(
-    model: DocumentModel, store: CorpusStore, folder: Path, world: World, every: int = 1
-) -> CorpusStore:
-    """The same documents with the model's own greedy translations as targets, or of `every` second,
-    third, ... document; the others keep their references. Made once, by the first process."""
-    if world.first and not folder.exists():
-        model.eval().to(world.device)
-        vocabulary = max(len(model.sentence.source_table.weight), len(model.sentence.target_table.weight))
-        with StoreWriter(folder, vocabulary) as writer:
-            for start in range(0, len(store), WINDOW_DOCUMENTS):
-                numbers = range(start, min(start + WINDOW_DOCUMENTS, len(store)))
-                _translate_window(model, store, numbers, writer, every)
+def translated_store(model: DocumentModel, store: CorpusStore, world: World) -> CorpusStore:
+    """The same documents with the model's own greedy translations as targets, beside the store. Made once: each
+    process translates its share of the documents, the first one puts them together."""
+    folder = store.folder.with_name(f"{store.folder.name}-translation")
+    settled_folder(folder)
+    if not folder.exists():
+        shares = [folder.with_name(f"{folder.name}.{rank}") for rank in range(world.size)]
+        if world.size == 1:
+            _translate(model, store, range(len(store)), folder, world)
+        else:
+            bounds = [len(store) * rank // world.size for rank in range(world.size + 1)]
+            _translate(model, store, range(bounds[world.rank], bounds[world.rank + 1]), shares[world.rank], world)
+            world.barrier()
+            if world.first:
+                _put_together([CorpusStore(share) for share in shares if share.exists()], folder, _vocabulary(model))
+                for share in shares:
+                    shutil.rmtree(share, ignore_errors=True)
     world.barrier()
     return CorpusStore(folder)
 
 
-def _translate_window(
-    model: DocumentModel, store: CorpusStore, numbers: range, writer: StoreWriter, every: int
-) -> None:
+def _vocabulary(model: DocumentModel) -> int:
+    return max(len(model.sentence.source_table.weight), len(model.sentence.target_table.weight))
+
+
+def _translate(model: DocumentModel, store: CorpusStore, documents: range, folder: Path, world: World) -> None:
+    if not len(documents) or folder.exists():
+        return
+    model.eval().to(world.device)
+    with StoreWriter(folder, _vocabulary(model)) as writer:
+        for start in range(documents.start, documents.stop, WINDOW_DOCUMENTS):
+            _translate_window(model, store, range(start, min(start + WINDOW_DOCUMENTS, documents.stop)), writer)
+
+
+def _translate_window(model: DocumentModel, store: CorpusStore, numbers: range, writer: StoreWriter) -> None:
     units = [
         Unit(index, position, position, "", [int(i) for i in store.sentence("source", sentence)])
         for index, number in enumerate(numbers)
-        if number % every == 0
         for position, sentence in enumerate(store.document(number))
     ]
     found = iter(translate_units(model, units, GREEDY))
     for number in numbers:
-        sentences = store.document(number)
-        sources = [store.sentence("source", sentence) for sentence in sentences]
-        targets: Sequence[Ids] = [store.sentence("target", sentence) for sentence in sentences]
-        if number % every == 0:
-            targets = [next(found)[0].ids for _ in sentences]
-        writer.add(str(number), sources, targets)
+        sources = [store.sentence("source", sentence) for sentence in store.document(number)]
+        writer.add(str(number), sources, [next(found)[0].ids for _ in sources])
+
+
+def _put_together(shares: Sequence[CorpusStore], folder: Path, vocabulary: int) -> None:
+    with StoreWriter(folder, vocabulary) as writer:
+        for share in shares:
+            for number in range(len(share)):
+                sentences = share.document(number)
+                sources = [share.sentence("source", sentence) for sentence in sentences]
+                writer.add(str(number), sources, [share.sentence("target", sentence) for sentence in sentences])

@@ -1,15 +1,20 @@
-"""What a training run tells: a progress display on a terminal, plain lines elsewhere, JSONL and TensorBoard always."""
+"""What a training run tells: a progress display on a terminal, plain lines elsewhere; JSONL, and TensorBoard where it
+is installed."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from weitblick.files import make_folder, text_writer
 
 PLAIN_EVERY = 30.0  # seconds between lines where there is no terminal
 
@@ -25,12 +30,10 @@ class Logs:
         self._spoke = 0.0
         if not active:
             return
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._forget_after(done)
         self.stream = self.path.open("a", encoding="utf-8")
-        from torch.utils.tensorboard import SummaryWriter
-
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1)
+        self.board = _board(folder / "tensorboard", done + 1)
         if self.console.is_terminal and not quiet:
             self.progress = Progress(
                 TextColumn("[bold]{task.description}"),
@@ -46,28 +49,26 @@ class Logs:
 
     def _forget_after(self, done: int) -> None:
         """A resumed run takes back what was logged after the state it starts from."""
-        if not self.path.exists():
-            return
-        kept = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                entry = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if entry["update"] <= done:
-                kept.append(line + "\n")
-        self.path.write_text("".join(kept), encoding="utf-8")
+        if self.path.exists():
+            with text_writer(self.path) as stream:
+                stream.writelines(json.dumps(entry) + "\n" for entry in read_log(self.path) if entry["update"] <= done)
 
-    def write(self, kind: str, update: int, figures: dict[str, Any]) -> None:
+    def __enter__(self) -> Logs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, kind: Literal["train", "dev"], update: int, figures: Mapping[str, float | list[float]]) -> None:
         if not self.active:
             return
         self.stream.write(json.dumps({"kind": kind, "update": update, **figures}) + "\n")
         self.stream.flush()
         for key, value in figures.items():
-            if isinstance(value, (int, float)):
+            if self.board is not None and isinstance(value, (int, float)):
                 self.board.add_scalar(f"{kind}/{key}", value, update)
 
-    def show(self, update: int, updates: int, figures: dict[str, float], left: float | None) -> None:
+    def show(self, update: int, updates: int, figures: Mapping[str, float], left: float | None) -> None:
         """Moves the bar, or says a plain line now and then."""
         if not self.active or self.quiet:
             return
@@ -89,4 +90,26 @@ class Logs:
         if self.progress is not None:
             self.progress.stop()
         self.stream.close()
-        self.board.close()
+        if self.board is not None:
+            with suppress(OSError):  # a full disc: curves are no reason to lose what was trained
+                self.board.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The entries of a log; what a crash or a full disc left of a line is passed over."""
+    entries = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError, RecursionError):
+            entry = json.loads(line)
+            if isinstance(entry, dict) and isinstance(entry.get("update"), int) and "kind" in entry:
+                entries.append(entry)
+    return entries
+
+
+def _board(folder: Path, first: int) -> Any:
+    """TensorBoard's writer; None where it is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder), purge_step=first)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from torch import nn
 
 from weitblick.config.recipe import ContextStageSection, StageSection
+from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
 
 
@@ -83,10 +86,12 @@ class Optimiser:
                 out[f"{key}/{name}"] = value
         return out
 
-    def restore(self, tensors: dict[str, torch.Tensor]) -> None:
+    def restore(self, tensors: dict[str, torch.Tensor], path: Path) -> None:
         names = dict((*self.old, *self.new))
         for full, value in tensors.items():
-            key, name = full.split("/", 1)
+            key, _, name = full.partition("/")
+            if name not in names or (key != "step" and value.shape != names[name].shape):
+                raise UserError(f"{full!r} belongs to another model", where=path, remedy="delete the state")
             parameter = names[name]
             device = parameter.device if key != "step" or self.adam.defaults["fused"] else torch.device("cpu")
             self.adam.state[parameter][key] = value.to(device)

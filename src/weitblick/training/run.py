@@ -8,10 +8,13 @@ import platform
 import sys
 import time
 from collections.abc import Collection
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from pydantic import BaseModel
 from torch import nn
 
 from weitblick import __version__
@@ -21,110 +24,149 @@ from weitblick.distributed import World, join_world
 from weitblick.documents.corpora import read_documents
 from weitblick.documents.corpora.folders import files_of_part
 from weitblick.errors import UserError
-from weitblick.files import make_folder, read_json, sha256, write_json
+from weitblick.files import atomic_folder, make_folder, read_json, settle, sha256, write_json
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_model, save_model
 from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
+from weitblick.threads import use_threads
 from weitblick.training.dev_translation import DevBleu, translated_store
-from weitblick.training.stage import StageRun, StageTask
+from weitblick.training.lock import run_lock
+from weitblick.training.stage import StageRun
+from weitblick.training.task import StageTask
+from weitblick.validation import parse_value
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION: Literal[1] = 1
+TRANSLATED_SHARE = {"reference": 0.0, "translation": 1.0, "mixed": 0.5}  # documents that read translations
 FREE_TO_CHANGE = {"output", "threads", "device", "base", "stage"}  # what a resumed run may change
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What a stage came to; part of the model card."""
+
+    dev_perplexity: float
+    updates: int
+    best_update: int
+    training_minutes: float
+    stopped_because: str
 
 
 def train(recipe: Recipe, *, quiet: bool = False, finish: bool = False) -> Path:
     """Runs a recipe; returns the folder of the best model. `finish` ends a run's current stage where it stands."""
     world = join_world(recipe.device)
-    if recipe.threads:
-        torch.set_num_threads(recipe.threads)
+    use_threads(recipe.threads)
     try:
-        return _train(recipe, world, quiet, finish)
+        with run_lock(Path(recipe.output)) if world.first else nullcontext():
+            return _Run.open(recipe, world, quiet, finish).train()
     finally:
         world.close()
 
 
-def _train(recipe: Recipe, world: World, quiet: bool, finish: bool) -> Path:
-    folder = Path(recipe.output)
-    corpora = corpus_files(recipe)
-    if world.first:
-        _open_run(folder, recipe, corpora)
-    world.barrier()
-    base = load_model(recipe.stage1) if recipe.stage1 else None
-    if world.first:
-        _prepare(recipe, corpora, folder, base.pipeline if base else None)
-    world.barrier()
-    pipeline = load_pipeline(folder / "data" / "text")
-    stores = {name: CorpusStore(folder / "data" / name) for name in corpora if name != "test"}
+@dataclass(frozen=True)
+class _Run:
+    """A run whose corpora are prepared. `base` is the model that it starts from, if it is not trained from scratch."""
 
-    sentence_model = base.model if base else None
-    figures: dict[str, Any] = {}
-    if recipe.stage == "sentence" or (recipe.stage == "both" and base is None):
-        sentence_model = _new_model(recipe, ContextSection(), pipeline)
-        if base:  # trained on
-            _take_over(sentence_model, base.model)
-        figures = _run_stage(
-            StageTask("stage 1", folder / "sentence", recipe.sentence_stage, [stores["train"]], stores["dev"],
-                      recipe.seed, documents=False),
-            sentence_model, pipeline, recipe, world, folder / "sentence" / "model", quiet, finish,
-        )  # fmt: skip
-    if recipe.stage == "sentence":
-        assert sentence_model is not None
+    recipe: Recipe
+    world: World
+    folder: Path
+    pipeline: TextPipeline
+    stores: dict[str, CorpusStore]
+    base: DocumentModel | None
+    quiet: bool
+    finish: bool
+
+    @classmethod
+    def open(cls, recipe: Recipe, world: World, quiet: bool, finish: bool) -> _Run:
+        folder = Path(recipe.output)
+        corpora = corpus_files(recipe)
         if world.first:
-            save_model(folder / "best", sentence_model, pipeline, recipe.model, _facts(recipe, figures))
+            _open_run(folder, recipe, corpora)
         world.barrier()
-        return folder / "best"
-    if sentence_model is None:
-        raise UserError("stage: context needs a stage-1 model", where=folder, remedy="set stage1=FOLDER, or stage=both")
-    model = _new_model(recipe, recipe.context, pipeline)
-    _take_over(model, sentence_model)
-    train_stores = [stores["train"], *([stores["mix"]] if "mix" in stores else [])]
-    translated = None
-    wish = recipe.context_stage.target_context
-    if wish != "reference" and model.reads_translations:
-        every = 2 if wish == "mixed" else 1
-        translated = [
-            translated_store(sentence_model, store, store.folder.with_name(f"{store.folder.name}-{wish}"), world, every)
-            for store in train_stores
-        ]
-    figures = _run_stage(
-        StageTask("stage 2", folder / "context", recipe.context_stage, train_stores, stores["dev"],
-                  recipe.seed, documents=True, mix_share=recipe.data.mix_share, translated=translated),
-        model, pipeline, recipe, world, folder / "best", quiet, finish,
-    )  # fmt: skip
-    return folder / "best"
+        base = load_model(recipe.stage1) if recipe.stage1 else None
+        if world.first:
+            _prepare(recipe, corpora, folder, base.pipeline if base else None)
+        world.barrier()
+        pipeline = load_pipeline(folder / "data" / "text")
+        stores = {name: CorpusStore(folder / "data" / name) for name in corpora if name != "test"}
+        if world.first:
+            for store in stores.values():
+                store.check(len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+        return cls(recipe, world, folder, pipeline, stores, base.model if base else None, quiet, finish)
 
+    def train(self) -> Path:
+        best, model = self.folder / "best", self.base
+        if self.recipe.stage == "sentence" or (self.recipe.stage == "both" and self.base is None):
+            model, result = self._train_sentence_model()
+            if self.recipe.stage == "sentence":
+                self._save(best, model, result)
+                return best
+        if model is None:
+            raise UserError(
+                "stage: context needs a stage-1 model", where=self.folder, remedy="set stage1=FOLDER, or stage=both"
+            )
+        self._train_document_model(model, best)
+        return best
 
-def _run_stage(
-    task: StageTask,
-    model: DocumentModel,
-    pipeline: TextPipeline,
-    recipe: Recipe,
-    world: World,
-    result: Path,
-    quiet: bool,
-    finish: bool,
-) -> dict[str, Any]:
-    _set_dropout(model, task.section)
-    run = StageRun(task, model, world, quiet=quiet, finish=finish)
-    if task.section.bleu_sentences:
-        run.bleu = DevBleu(corpus_files(recipe)["dev"], recipe.data.format, pipeline, task.section.bleu_sentences)
-    progress = run.run()
-    perplexity = run.take_best()
-    figures = {
-        "dev_perplexity": round(perplexity, 4),
-        "updates": progress.update,
-        "best_update": progress.best_update,
-        "training_minutes": round(progress.seconds / 60, 1),
-        "stopped_because": progress.reason,
-    }
-    if world.first:
-        save_model(result, model, pipeline, recipe.model, _facts(recipe, figures))
-        from weitblick.training.curves import draw_curves
+    def _train_sentence_model(self) -> tuple[DocumentModel, StageResult]:
+        recipe, folder = self.recipe, self.folder / "sentence"
+        model = _new_model(recipe, ContextSection(), self.pipeline)
+        if self.base is not None:  # trained on
+            _take_over(model, self.base)
+        stores = [self.stores["train"]]
+        task = StageTask(
+            "stage 1", folder, recipe.sentence_stage, stores, self.stores["dev"], recipe.seed, documents=False
+        )
+        return model, self._train_stage(task, model, folder / "model")
 
-        draw_curves(task.folder / "log.jsonl", task.folder / "curves.png")
-    world.barrier()
-    return figures
+    def _train_document_model(self, sentence_model: DocumentModel, result: Path) -> StageResult:
+        recipe, section = self.recipe, self.recipe.context_stage
+        model = _new_model(recipe, recipe.context, self.pipeline)
+        _take_over(model, sentence_model)
+        stores = [self.stores["train"], *([self.stores["mix"]] if "mix" in self.stores else [])]
+        share = TRANSLATED_SHARE[section.target_context] if model.reads_translations else 0.0
+        translated = [translated_store(sentence_model, store, self.world) for store in stores] if share else None
+        task = StageTask(
+            "stage 2",
+            self.folder / "context",
+            section,
+            stores,
+            self.stores["dev"],
+            recipe.seed,
+            documents=True,
+            mix_share=recipe.data.mix_share,
+            translated=translated,
+            translated_share=share,
+        )
+        return self._train_stage(task, model, result)
+
+    def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
+        """Trains a stage, or goes on with it, and leaves its model in a folder of its own."""
+        _set_dropout(model, task.section)
+        if task.section.bleu_sentences:
+            dev = corpus_files(self.recipe)["dev"]
+            bleu = DevBleu(dev, self.recipe.data.format, self.pipeline, task.section.bleu_sentences)
+            task = replace(task, bleu=bleu)
+        run = StageRun(task, model, self.world, quiet=self.quiet, finish=self.finish)
+        progress = run.run()
+        found = StageResult(
+            round(run.take_best(), 4),
+            progress.update,
+            progress.best_update,
+            round(progress.seconds / 60, 1),
+            progress.reason,
+        )
+        self._save(result, model, found)
+        if self.world.first:
+            from weitblick.training.curves import draw_curves
+
+            draw_curves(task.folder / "log.jsonl", task.folder / "curves.png")
+        return found
+
+    def _save(self, folder: Path, model: DocumentModel, result: StageResult) -> None:
+        if self.world.first:
+            save_model(folder, model, self.pipeline, self.recipe.model, _facts(self.recipe, result))
+        self.world.barrier()
 
 
 def _set_dropout(model: DocumentModel, section: StageSection) -> None:
@@ -191,14 +233,24 @@ def _prepare(recipe: Recipe, corpora: dict[str, list[str]], folder: Path, given:
     """The text pipeline (learned on the training side, or stage 1's) and the stores, unless they are there."""
     data = folder / "data"
     languages = (recipe.text.source_language, recipe.text.target_language)
+    settle(data)
     if not (data / "text").exists():
         documents = read_documents(corpora["train"], recipe.data.format, languages=languages)
         pipeline = given or learn_pipeline(documents, recipe.text, seed=recipe.seed)
-        pipeline.save(data / "text")
+        with atomic_folder(make_folder(data) / "text") as temporary:
+            pipeline.save(temporary)
     pipeline = load_pipeline(data / "text")
     for name, paths in corpora.items():
         if not (data / name).exists():
             prepare_store(read_documents(paths, recipe.data.format, languages=languages), pipeline, data / name)
+
+
+class _Manifest(BaseModel):
+    """What of a run's manifest.json is compared when it is resumed."""
+
+    format_version: Literal[1]
+    data: dict[str, dict[str, str]]
+    recipe: dict[str, Any]
 
 
 def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> None:
@@ -207,10 +259,10 @@ def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> No
     values = recipe.model_dump(mode="json")
     hashes = {name: {p: sha256(p) for p in paths} for name, paths in corpora.items()}
     if path.exists():
-        old = read_json(path)
-        differences = _differences(old["recipe"], values)
+        old = parse_value(_Manifest, read_json(path), path, remedy="choose another output")
+        differences = _differences(old.recipe, values)
         differences += [
-            f"{n}: other contents" for n in hashes if list(old["data"].get(n, {}).values()) != list(hashes[n].values())
+            f"{n}: other contents" for n in hashes if list(old.data.get(n, {}).values()) != list(hashes[n].values())
         ]
         if differences:
             raise UserError(
@@ -246,9 +298,9 @@ def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> 
     return found
 
 
-def _facts(recipe: Recipe, figures: dict[str, Any]) -> dict[str, Any]:
+def _facts(recipe: Recipe, result: StageResult) -> dict[str, Any]:
     return {
         "languages": f"{recipe.text.source_language} -> {recipe.text.target_language}",
         "seed": recipe.seed,
-        **figures,
+        **asdict(result),
     }

@@ -146,7 +146,13 @@ class _Search:
         while len(self.sentences):
             self._advance(step)
             step += 1
-        return self.results.lists()
+        found = self.results.lists()
+        if not all(found):
+            raise UserError(
+                "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
+                remedy="restore the model; with --int8 or half precision, try without",
+            )
+        return found
 
     def _advance(self, step: int) -> None:
         beam = self.options.beam

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
-import torch
-
+from weitblick.distributed import resolve_device
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.files import settled_folder
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import CONFIG, load_model
 from weitblick.text.base import TextPipeline
@@ -55,12 +55,10 @@ class Translator:
         `quantize` computes with 8-bit integers on the CPU: faster, a little less exact, and results may depend on what
         else is in a batch.
         """
-        folder = default_model() if path is None else Path(path)
+        folder = default_model() if path is None else settled_folder(path)
         if not (folder / CONFIG).exists() and (folder / "best" / CONFIG).exists():
             raise UserError("is the folder of a run, not of a model", where=folder, remedy=f"name {folder / 'best'}")
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        loaded = load_model(folder, device)
+        loaded = load_model(folder, resolve_device(device))
         model = loaded.model
         if quantize:
             from weitblick.translation.quantization import quantize_linears

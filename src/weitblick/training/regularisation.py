@@ -1,4 +1,4 @@
-"""What makes a model need its context: some sentences without it, words hidden, a floor under its share."""
+"""Regularisation that makes a model need its context: context dropout, word dropout, a floor under the gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OFTEN = 0.4
 """A word in more than so many of a document's sentences is no clue to what a hidden one is."""
 
 
-def lessons(
+def regularise(
     model: DocumentModel, batch: Batch, section: StageSection, update: int
 ) -> tuple[ContextOptions, Tensor | None]:
     """How this batch reads its context, and its source with words hidden, where any are."""
