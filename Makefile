@@ -3,7 +3,8 @@
 # Elsewhere than on a CPU: make setup TORCH_INDEX=https://download.pytorch.org/whl/cu128
 
 PYTHON ?= python3
-TORCH ?= torch==2.13.0
+# the one place that pins PyTorch is the first line of requirements.txt that names it
+TORCH ?= $(shell sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)
 TORCH_INDEX ?=
 BIN := .venv/bin
 TORCH_OPTIONS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))

@@ -18,6 +18,7 @@ from weitblick.errors import UserError
 from weitblick.files import read_lines
 
 Section = TypeVar("Section", bound=BaseModel)
+PACKAGE = Path(__file__).parents[1]
 BOOLEAN = "tag:yaml.org,2002:bool"
 
 
@@ -41,9 +42,22 @@ def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     for override in overrides:
         merge(changes, parse_override(override, Recipe))
     other = changes.pop("base", None)
-    values = read_with_bases(Path(path), bases=None if other is None else [Path(b) for b in _as_list(other)])
+    path = find_packaged(path, "recipes")
+    values = read_with_bases(
+        path, bases=None if other is None else [find_packaged(str(b), "recipes") for b in _as_list(other)]
+    )
     merge(values, changes)
     return validate(Recipe, values, str(path))
+
+
+def find_packaged(path: str | Path, folder: str) -> Path:
+    """The file, or the one of that name among the recipes or studies that come with the package: recipes/tiny/base.yaml
+    and tiny/base.yaml are the same there."""
+    path = Path(path)
+    if path.exists() or path.is_absolute():
+        return path
+    packaged = PACKAGE / folder / Path(*(path.parts[1:] if path.parts[:1] == (folder,) else path.parts))
+    return packaged if packaged.is_file() else path
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from weitblick.discourse import generate, write_corpus
 from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.corpora import read_documents, write_documents
 from weitblick.documents.document import Document
-from weitblick.errors import UserError
 from weitblick.explanation.explain import explain
 from weitblick.explanation.page import write_page
 from weitblick.files import read_json, write_json
@@ -28,7 +27,7 @@ from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
 
 FORMAT_VERSION = 1
-RECIPES = Path("recipes/tiny")
+RECIPES = Path("tiny")
 DOCUMENTS, SEED = 3000, 1
 BLEU_DOCUMENTS = 100
 SPEECH = [
@@ -57,8 +56,6 @@ ROWS = (
 
 def run_demo(folder: Path, console: Console) -> dict[str, Any]:
     """Everything the demo shows; what is there already is not made again."""
-    if not RECIPES.is_dir():
-        raise UserError("no recipes/tiny here", where=Path.cwd(), remedy="run the demo in a checkout of weitblick")
     if DEFAULT_MODEL.is_dir():
         _show_shipped_model(console)
     corpus = folder / "corpus"

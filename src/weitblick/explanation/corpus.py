@@ -15,6 +15,7 @@ import numpy as np
 
 from weitblick.errors import UserError
 from weitblick.explanation.schema import Explanation
+from weitblick.extras import extra
 from weitblick.files import atomic_path
 
 SENTENCE_LENGTHS = (10, 20, 30, 40)
@@ -148,8 +149,9 @@ def write_plots(path: str | Path, statistics: dict[str, Any], kind: str | None =
         raise UserError(
             "no attention to plot", remedy="take a model with a context layer and documents of several sentences"
         )
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+    with extra("plots"):
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
 
     with rc_context(
         {"font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}

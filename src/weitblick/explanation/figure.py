@@ -9,6 +9,7 @@ import numpy as np
 
 from weitblick.explanation.choice import Choice, place
 from weitblick.explanation.schema import Explanation, Words
+from weitblick.extras import extra
 from weitblick.files import atomic_path
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def write_figure(path: str | Path, explanation: Explanation, choice: Choice, kin
 
 def draw(explanation: Explanation, choice: Choice) -> Figure:
     """A figure as high as its text. It is laid out twice: once to count the lines, then for real."""
-    from matplotlib import rc_context
+    with extra("plots"):
+        from matplotlib import rc_context
 
     settings: dict[Any, Any] = {
         "font.family": "serif",

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from weitblick.config.load import load_recipe, merge, parse_override, read_with_bases, validate
+from weitblick.config.load import find_packaged, load_recipe, merge, parse_override, read_with_bases, validate
 from weitblick.config.recipe import DataSection, Recipe, Section, as_files
 from weitblick.documents.corpora.folders import files_of_part
 from weitblick.errors import UserError
@@ -98,7 +98,7 @@ class Row:
 
 def load_study(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Study, list[Row]]:
     """A study file (which may have a base) and its rows, every recipe read and checked."""
-    path = Path(path)
+    path = find_packaged(path, "studies")
     values = read_with_bases(path)
     for override in overrides:
         merge(values, parse_override(override, Study))

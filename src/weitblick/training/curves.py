@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from weitblick.extras import extra
 from weitblick.files import atomic_path
 from weitblick.training.logs import read_log
 
 
 def draw_curves(log: Path, picture: Path) -> None:
-    import matplotlib
+    with extra("plots"):
+        import matplotlib
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
 
     entries = read_log(log)
     train = [e for e in entries if e["kind"] == "train"]

@@ -4,6 +4,7 @@ is installed."""
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from weitblick.errors import UserError
+from weitblick.extras import extra
 from weitblick.files import make_folder, text_writer
 
 PLAIN_EVERY = 30.0  # seconds between lines where there is no terminal
@@ -107,9 +110,11 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def _board(folder: Path, first: int) -> Any:
-    """TensorBoard's writer; None where it is not installed."""
+    """TensorBoard's writer; None where it is not installed: all that it would show is in log.jsonl, too."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
+        with extra("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+    except UserError as missing:
+        logging.getLogger("weitblick").info("no curves for TensorBoard: %s", missing)
         return None
     return SummaryWriter(str(folder), purge_step=first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import sys
@@ -35,6 +36,8 @@ from weitblick.training.lock import run_lock
 from weitblick.training.stage import StageRun
 from weitblick.training.task import StageTask
 from weitblick.validation import parse_value
+
+log = logging.getLogger("weitblick")
 
 MANIFEST_VERSION: Literal[1] = 1
 TRANSLATED_SHARE = {"reference": 0.0, "translation": 1.0, "mixed": 0.5}  # documents that read translations
@@ -160,7 +163,10 @@ class _Run:
         if self.world.first:
             from weitblick.training.curves import draw_curves
 
-            draw_curves(task.folder / "log.jsonl", task.folder / "curves.png")
+            try:
+                draw_curves(task.folder / "log.jsonl", task.folder / "curves.png")
+            except UserError as missing:
+                log.info("no picture of the curves: %s", missing)
         return found
 
     def _save(self, folder: Path, model: DocumentModel, result: StageResult) -> None:
