@@ -23,6 +23,12 @@ class Packed:
     def to(self, device: torch.device | str) -> Packed:
         return Packed(self.tokens.to(device), self.layout.to(device))
 
+    def choose(self, sentences: Tensor) -> Packed:
+        """Those sentences for which [S] is true."""
+        layout = self.layout
+        chosen = Layout(layout.lengths[sentences], layout.documents[sentences], layout.positions[sentences])
+        return Packed(self.tokens[sentences[layout.sentence]], chosen)
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -38,6 +44,11 @@ class Pairs:
     @property
     def sentences(self) -> int:
         return self.source.layout.sentences
+
+    def choose(self, sentences: Tensor) -> Pairs:
+        """Those sentences for which [S] is true, with the documents and positions that they have."""
+        labels = self.labels[sentences[self.target.layout.sentence]]
+        return Pairs(self.source.choose(sentences), self.target.choose(sentences), labels)
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,20 @@ class ContextStageSection(StageSection):
     )
     context_floor: float = Field(0.0, ge=0, lt=1, description="least share of the context in the gate at the start")
     context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
+    focus: dict[str, float] = Field(
+        default_factory=dict,
+        description="target words to learn, and the weight of each; all other words are held to what the model says "
+        "without context. Empty: every word counts alike",
+    )
+    focus_source: list[str] = Field(
+        default_factory=list, description="source words of which a sentence must have one for its words to be in focus"
+    )
+    focus_others: float = Field(
+        0.05, ge=0, le=1, description="with focus: share of sentences trained on that have no word in focus"
+    )
+    hold_words: float = Field(
+        1.0, ge=0, description="with focus: weight of the divergence from what is said without context elsewhere"
+    )
     target_context: Literal["reference", "translation", "mixed"] = Field(
         "reference",
         description="target context in training: references, the stage-1 model's translations, or these in every "
