@@ -42,7 +42,7 @@ def test_rare_nouns_are_not() -> None:
 def test_every_pronoun_agrees_with_the_last_noun() -> None:
     made = [document for document, _ in antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1)]
     gender_of = {german: gender for _, german, gender in NOUNS.values()}
-    pronouns = {"m": ("er", "ihn"), "f": ("sie", "sie"), "n": ("es", "es")}
+    pronouns = {"m": ("er", "ihn", "seine"), "f": ("sie", "sie", "ihre"), "n": ("es", "es", "seine")}
     sources = dict(STATEMENTS)
     seen = set()
     for document in made:
@@ -51,14 +51,38 @@ def test_every_pronoun_agrees_with_the_last_noun() -> None:
             target = sentence.target or ""
             gender = next((g for german, g in gender_of.items() if german in target), gender)
             if sentence.source in sources:
-                nominative, accusative = pronouns[gender]
+                nominative, accusative, possessive = pronouns[gender]
                 forms = {"n": nominative, "N": nominative.capitalize(), "a": accusative}
+                forms |= {"p": possessive, "P": possessive.capitalize()}
                 assert target == sources[sentence.source].format(**forms)
                 seen.add(gender)
     assert seen == {"m", "f", "n"}
     for seed, same in ((1, True), (2, False)):
         again = [document for document, _ in antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed)]
         assert (made == again) is same
+
+
+def test_items_are_what_they_say() -> None:
+    items = [item for _, items in antecedent_documents(corpus(), learn_nouns(corpus()), 200, seed=1) for item in items]
+    for item in items:
+        assert item.reference not in item.contrastive
+        assert len(item.contrastive) == (1 if item.phenomenon == "pronoun-possessive" else 2)
+    none = [item for item in items if item.phenomenon == "pronoun-no-antecedent"]
+    assert none and all(item.pronoun == "es" and item.distance is None for item in none)
+    assert ("Er war ein langer Tag.", "Sie war ein langer Tag.") in {item.contrastive for item in none}
+    assert {item.phenomenon for item in items} == {
+        f"pronoun-{form}" for form in ("nominative", "accusative", "possessive", "no-antecedent")
+    }
+
+
+def test_a_longer_sentence_is_about_its_subject() -> None:
+    longer = ("The debate has shown that the report is good and the house is full.",
+              "Die Debatte hat gezeigt, dass der Bericht gut und das Haus voll ist.")  # fmt: skip
+    text = [Document("l", (Sentence(*longer), *corpus()[0].sentences))]
+    made = [document for document, _ in antecedent_documents(text, learn_nouns(corpus()), 300, seed=1)]
+    behind = [d.targets[i + 1] for d in made for i, source in enumerate(d.sources[:-1]) if source == longer[0]]
+    said = {target.split()[0] for target in behind if target and target.split()[0] in ("Er", "Sie", "Es")}
+    assert said and "Er" not in said
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def many() -> list[Document]:
 
 def test_held_out_documents_are_in_no_training_text_and_suites_are_balanced() -> None:
     corpus = many()
-    mined = mine_pronouns(corpus, NOUNS, before=2, es=0.5, expletive=0.5, held_out=0.4, seed=1)
+    mined = mine_pronouns(corpus, NOUNS, before=2, inside=1.0, es=0.5, expletive=0.5, held_out=0.4, seed=1)
     held = {document.id for document in corpus if share_of(document) < 0.4}
     assert 10 < len(held) < 40
     assert not held & {document.id.split(".")[0] for document in mined.documents}

@@ -172,13 +172,16 @@ def mine_pronouns(
     nouns: Mapping[str, Noun],
     *,
     before: int,
+    inside: float,
     es: float,
     expletive: float,
     held_out: float,
     seed: int,
 ) -> PronounCorpus:
-    """All er and sie; `es` times as many es, of which `expletive` is the share without a noun, where there are enough;
-    `nouns` tell which pronouns of the documents held out have one."""
+    """All er and sie that open a sentence, and the share `inside` of the others, whose noun is often in their own
+    sentence; `es` times as many es, of which `expletive` is the share without a noun, where there are enough; `nouns`
+    tell which pronouns of the documents held out have one."""
+    draw = random.Random(f"pronouns {seed}")
     kept: list[PronounSite] = []
     of_noun: list[PronounSite] = []
     of_none: list[PronounSite] = []
@@ -191,9 +194,8 @@ def mine_pronouns(
                 tested.append(contrast_item(site, before, nouns))
             elif judged and site.opening and site.expletive and site.gender == "n":
                 tested_es.append(contrast_item(site, before, nouns))
-            elif not judged:
+            elif not judged and (site.opening or draw.random() < inside):
                 (kept if site.gender != "n" else of_none if site.expletive else of_noun).append(site)
-    draw = random.Random(f"pronouns {seed}")
     wanted = round(es * len(kept))
     without = min(round(expletive * wanted), len(of_none))
     sites = [*kept, *draw.sample(of_none, without), *draw.sample(of_noun, min(wanted - without, len(of_noun)))]

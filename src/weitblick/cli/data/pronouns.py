@@ -20,6 +20,9 @@ def pronouns(
     corpus: Corpus,
     output: Outputs,
     before: Annotated[int, typer.Option(min=1, help="Sentences kept before each.")] = 4,
+    inside: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of pronouns kept that do not open their sentence.")
+    ] = 0.25,
     es: Annotated[float, typer.Option(min=0, help="How many es to keep for each er and sie.")] = 1.0,
     expletive: Annotated[
         float, typer.Option(min=0, max=1, help='Share of these es that stand for no noun, as in "it is clear that".')
@@ -65,6 +68,7 @@ def pronouns(
         read_documents(corpus, from_format),
         nouns,
         before=before,
+        inside=inside,
         es=es,
         expletive=expletive,
         held_out=held_out if suites else 0.0,
