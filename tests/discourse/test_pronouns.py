@@ -51,7 +51,11 @@ def test_what_is_found(source: str, target: str, found: tuple[str, ...] | None) 
 
 def test_variants_keep_case_and_capitals() -> None:
     (opening,) = find_pronouns(document(("It is good.", "„Er ist gut.“")))
-    assert [opening.variant(gender) for gender in ("m", "f", "n")] == ["„Er ist gut.“", "„Sie ist gut.“", "„Es ist gut.“"]
+    assert [opening.variant(gender) for gender in ("m", "f", "n")] == [
+        "„Er ist gut.“",
+        "„Sie ist gut.“",
+        "„Es ist gut.“",
+    ]
     (inside,) = find_pronouns(document(("We support it.", "Wir unterstützen sie gern.")))
     assert inside.variant("m") == "Wir unterstützen ihn gern."
 
@@ -113,5 +117,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("none.en").write_text("Yes.\nNo.\n", encoding="utf-8")
     Path("none.de").write_text("Ja.\nNein.\n", encoding="utf-8")
     with pytest.raises(UserError, match="name SOURCE TARGET"):
-        CliRunner().invoke(app, ["data", "pronouns", "none.en", "none.de", "-o", "n.en", "-o", "n.de"], catch_exceptions=False)
+        CliRunner().invoke(
+            app, ["data", "pronouns", "none.en", "none.de", "-o", "n.en", "-o", "n.de"], catch_exceptions=False
+        )
     assert not Path("n.en").exists()

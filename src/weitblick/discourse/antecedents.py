@@ -199,7 +199,9 @@ def _sentences(
     return about, fillers
 
 
-OPENING = re.compile(r"(?:The|This|Our) (?:[a-z]+ )?([a-z]{3,}) (?:is|was|has|will|must|should|can|could|would|does|did)\b")
+OPENING = re.compile(
+    r"(?:The|This|Our) (?:[a-z]+ )?([a-z]{3,}) (?:is|was|has|will|must|should|can|could|would|does|did)\b"
+)
 
 
 def _subject(sentence: Sentence, nouns: dict[str, Noun]) -> Noun | None:

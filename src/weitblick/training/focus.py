@@ -62,8 +62,7 @@ class Focus:
         return weight
 
     def narrow(self, batch: Batch) -> Batch:
-        """The batch with only those sentences to train on that have a word in focus, and some others; all are context.
-        """
+        """The batch with only those sentences to train on that have a word in focus, and some others; all are context."""
         layout = batch.current.target.layout
         kept = torch.rand(batch.current.sentences, device=layout.lengths.device) < self.others
         kept[layout.sentence[self.weight(batch) > 0]] = True

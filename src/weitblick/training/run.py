@@ -32,6 +32,7 @@ from weitblick.model.folder import load_model, save_model
 from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
 from weitblick.threads import use_threads
 from weitblick.training.dev_translation import DevBleu, translated_store
+from weitblick.training.focus import Focus
 from weitblick.training.lock import run_lock
 from weitblick.training.stage import StageRun
 from weitblick.training.task import StageTask
@@ -140,6 +141,7 @@ class _Run:
             mix_share=recipe.data.mix_share,
             translated=translated,
             translated_share=share,
+            focus=None if model.context is None else Focus.of(section, self.pipeline),
         )
         return self._train_stage(task, model, result)
 

@@ -40,6 +40,8 @@ class Updater:
         for plan in plans:
             batch = load_batch(self.task.stores, plan, self.task.translated).to(self.world.device)
             names.append(batch.name)
+            if self.task.focus is not None:
+                batch = self.task.focus.narrow(batch)
             sums += self._backward(batch, update)
         self.world.sum_gradients(self.optimiser.parameters)
         sums = sums.sum(self.world)
@@ -50,8 +52,11 @@ class Updater:
         section = self.task.section
         options, hidden = regularise(self.model, batch, section, update)
         with torch.autocast("cuda", self.half) if self.half else nullcontext():
-            output = self.model(batch, options, hidden)
-        loss, likelihood = output.words.loss(batch.current.labels, section.label_smoothing)
+            if self.task.focus is None:
+                output = self.model(batch, options, hidden)
+                loss, likelihood = output.words.loss(batch.current.labels, section.label_smoothing)
+            else:
+                loss, likelihood, output = self.task.focus.loss(self.model, batch, options)
         self.scaler.scale(loss / section.batch_tokens).backward()
         reading = ContextSums() if output.context is None else ContextSums.of(output.context)
         return UpdateSums(len(batch.current.labels), float(loss.detach()), float(likelihood), reading)

@@ -1,4 +1,4 @@
-"""`weitblick data pronouns`: the sentences of a corpus in which *it* became er, sie or es, to train on and to judge by."""
+"""`weitblick data pronouns`: sentences of a corpus in which *it* became er, sie or es, to train on and to judge by."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def pronouns(
 ) -> None:
     """Find sentences in which English says it and German er, sie or es, each with the sentences before it.
 
-    Trained on with a weight on the pronoun (context_stage.focus), they teach what the target side's nouns are for. Which
-    documents are held out depends on their text alone.
+    Trained on with the pronouns in focus (context_stage.focus), they teach what the nouns of the target side are for.
+    Which documents are held out depends on their text alone.
 
     Example: weitblick data pronouns train.en.xz train.de.xz -o it.en -o it.de --contrast it.jsonl
     """
