@@ -31,7 +31,7 @@ def document(*pairs: tuple[str, str], name: str = "d") -> Document:
     ("source", "target", "found"),
     [
         ("It is good.", "Er ist gut.", ("Er", "m", "nominative", True, False)),
-        ("It must tell them what they want.", "Sie muss ihnen sagen, was sie wollen.", ("Sie", "f", "nominative", True, False)),
+        ("It must ask what they want.", "Sie muss fragen, was sie wollen.", ("Sie", "f", "nominative", True, False)),
         ("It is clear that we agree.", "Es ist klar, dass wir einig sind.", ("Es", "n", "nominative", True, True)),
         ("I think it works.", "Ich glaube, dass sie funktioniert.", ("sie", "f", "nominative", False, False)),
         ("We must support it.", "Wir müssen ihn unterstützen.", ("ihn", "m", "accusative", False, False)),

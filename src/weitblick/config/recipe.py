@@ -209,14 +209,14 @@ class ContextStageSection(StageSection):
     context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
     focus: dict[str, float] = Field(
         default_factory=dict,
-        description="target words to learn, and the weight of each; all other words are held to what the model says "
-        "without context. Empty: every word counts alike",
+        description="target words to learn, and the weight of each; where none is expected the model is held to "
+        "what it says without context. Empty: every word counts alike",
     )
     focus_source: list[str] = Field(
         default_factory=list, description="source words of which a sentence must have one for its words to be in focus"
     )
     focus_others: float = Field(
-        0.05, ge=0, le=1, description="with focus: share of sentences trained on that have no word in focus"
+        0.05, ge=0, le=1, description="with focus: share of the sentences trained on without a word of focus_source"
     )
     hold_words: float = Field(
         1.0, ge=0, description="with focus: weight of the divergence from what is said without context elsewhere"

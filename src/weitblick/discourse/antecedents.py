@@ -176,8 +176,8 @@ def _other(statement: str, gender: Gender) -> str:
 def _sentences(
     documents: Sequence[Document], nouns: dict[str, Noun]
 ) -> tuple[dict[Gender, list[Sentence]], list[Sentence]]:
-    """Sentences about one of the nouns, by its gender, and short ones about none. A short sentence has no other noun; in
-    a longer one there may be any, and the noun is its subject and opens it."""
+    """Sentences about one of the nouns, by its gender, and short ones about none. A short sentence has no other noun;
+    in a longer one there may be any, and the noun is its subject and opens it."""
     about: defaultdict[Gender, list[Sentence]] = defaultdict(list)
     fillers: list[Sentence] = []
     for document in documents:

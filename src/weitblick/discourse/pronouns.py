@@ -31,7 +31,7 @@ GENDER: dict[str, Gender] = {"er": "m", "ihn": "m", "sie": "f", "es": "n"}
 
 # "It is clear that", "it was a pleasure to", "it seems": *it* stands for a clause or for nothing, and German says es
 # whatever was said before.
-_BE = r"(?:'s| is| was| would be| will be| (?:has|had) been| (?:may|might|must|should|could|can|cannot) be| remains| seems)"
+_BE = r"(?:'s| is| was| remains| seems| (?:has|had) been| (?:will|would|may|might|must|should|could|can|cannot) be)"
 EXPLETIVE = re.compile(
     rf"\bit{_BE},?(?: [\w-]+,?){{1,6}}? (?:that|to|for|if|when|whether|how|why|what|who|which)\b"
     r"|\bit (?:seems|appears|follows|goes without|makes (?:no )?sense|takes|turns out|happens|depends|matters"
@@ -91,7 +91,7 @@ def find_pronouns(document: Document) -> Iterator[PronounSite]:
         found = list(PRONOUNS.finditer(target))
         opening = bool(OPENING_IT.match(source) and found and found[0].group(1))
         one = IT.findall(source.lower()) == ["it"] and len(found) == 1 and not OTHERS.search(source)
-        if not opening and not one or max(len(source.split()), len(target.split())) > LONGEST:
+        if (not opening and not one) or max(len(source.split()), len(target.split())) > LONGEST:
             continue
         which = 1 if found[0].group(1) else 2
         word = found[0].group(which)

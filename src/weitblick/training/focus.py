@@ -1,8 +1,8 @@
 """Training where context decides: a weight on chosen words, and everything else held to what it is without context.
 
 Of all the words of a corpus context decides a few, and the loss of the others drowns theirs. With `context_stage.focus`
-the words named there are what is learned. Everywhere else the model is asked to say what it says without context
-(their divergence is the loss), so that context can be of use and do no harm.
+the words named there are what is learned, and what is said where one of them could have been. Everywhere else the model
+is asked to say what it says without context (their divergence is the loss): context can be of use and do no harm.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from weitblick.model.context import ContextOptions
 from weitblick.model.document_model import DocumentModel, ModelOutput
 from weitblick.text.base import TextPipeline
 
-EXPECTED = 0.05
-"""Where a word in focus is that probable without context, what is really said there is learned as well."""
+EXPECTED, EXPECTED_WEIGHT = 0.1, 0.5
+"""Where words in focus are that probable without context, what is really said there is learned, with that weight."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +50,31 @@ class Focus:
 
     def weight(self, batch: Batch) -> Tensor:
         """[T] of the words that the current sentences must predict; 0 outside of focus."""
-        labels, device = batch.current.labels, batch.current.labels.device
-        place = labels[:, None] == self.ids.to(device)  # [T, n]
-        weight = (place * self.weights.to(device)).sum(-1)
-        if len(self.sources):
-            source = batch.current.source
-            found = torch.isin(source.tokens, self.sources.to(device))
-            having = torch.zeros(batch.current.sentences, dtype=torch.bool, device=device)
-            having[source.layout.sentence[found]] = True
-            weight = weight * having[batch.current.target.layout.sentence]
-        return weight
+        labels = batch.current.labels
+        place = labels[:, None] == self.ids.to(labels.device)  # [T, n]
+        weight = (place * self.weights.to(labels.device)).sum(-1)
+        return weight * self.asked(batch)[batch.current.target.layout.sentence]
+
+    def asked(self, batch: Batch) -> Tensor:
+        """[S] which sentences have a source word that asks for words in focus."""
+        source = batch.current.source
+        if not len(self.sources):
+            return torch.ones(batch.current.sentences, dtype=torch.bool, device=source.tokens.device)
+        having = torch.zeros(batch.current.sentences, dtype=torch.bool, device=source.tokens.device)
+        having[source.layout.sentence[torch.isin(source.tokens, self.sources.to(having.device))]] = True
+        return having
 
     def narrow(self, batch: Batch) -> Batch:
-        """The batch with only those sentences to train on that have a word in focus, and some others; all are context."""
-        layout = batch.current.target.layout
-        kept = torch.rand(batch.current.sentences, device=layout.lengths.device) < self.others
-        kept[layout.sentence[self.weight(batch) > 0]] = True
+        """The batch, to train only on sentences that ask for words in focus, and on some others; all are context."""
+        kept = self.asked(batch)
+        kept = kept | (torch.rand(kept.shape, device=kept.device) < self.others)
         if not kept.any():
             kept[0] = True
         return replace(batch, current=batch.current.choose(kept), context=batch.all_sentences)
 
     def loss(self, model: DocumentModel, batch: Batch, options: ContextOptions) -> tuple[Tensor, Tensor, ModelOutput]:
-        """The loss and the negative log-likelihood, each as much as if every word of the batch had the mean of those in
-        focus, and the pass that they come from."""
+        """The loss, the negative log-likelihood of what is learned, each as much as if every word of the batch had the
+        mean, and the pass that they come from."""
         everything = batch.all_sentences
         context = model.offer(everything.source, everything.target)
         output = model(batch, options, context=context)
@@ -80,19 +82,21 @@ class Focus:
             current = batch.current
             memory, _ = model.encode(current.source)
             plain = model.decode(current.target, memory, current.source.layout)
-        weight, labels = self.weight(batch), batch.current.labels
-        learned, held, likelihood = (output.states.new_zeros((), dtype=torch.float32) for _ in range(3))
+        labels, asked = batch.current.labels, self.asked(batch)[batch.current.target.layout.sentence]
+        weights, said, divergence = [], [], []  # [n] of each chunk
         for rows in output.words.softmax.chunks():
             now, before = output.words.softmax.table(rows), plain.words.softmax.table(rows)
-            expected = before[:, self.ids.to(labels.device)].logsumexp(-1) > torch.tensor(EXPECTED).log()
-            said = -now.gather(1, labels[rows, None])[:, 0]
-            divergence = (before.exp() * (before - now)).sum(-1)
-            focused = weight[rows] > 0
-            learned = learned + (said * weight[rows]).sum()
-            held = held + torch.where(expected, said, divergence)[~focused].sum()
-            likelihood = likelihood + (said.detach() * weight[rows]).sum()
-        scale, rest = len(labels) / weight.sum().clamp_min(1e-6), len(labels) / (weight == 0).sum().clamp_min(1)
-        return learned * scale + self.hold * held * rest, likelihood * scale, output
+            expected = (before[:, self.ids.to(labels.device)].exp().sum(-1) > EXPECTED) & asked[rows]
+            own = self.weight(batch)[rows]
+            weights.append(torch.where(own > 0, own, expected * EXPECTED_WEIGHT))
+            said.append(-now.gather(1, labels[rows, None])[:, 0])
+            divergence.append((before.exp() * (before - now)).sum(-1))
+        weight, likelihood = torch.cat(weights), torch.cat(said)
+        learned = (likelihood * weight).sum() / weight.sum().clamp_min(1e-6)
+        rest = weight == 0
+        held = torch.cat(divergence)[rest].sum() / rest.sum().clamp_min(1)
+        tokens = len(labels)
+        return (learned + self.hold * held) * tokens, learned.detach() * tokens, output
 
 
 def _ids(encode: object, words: Sequence[str], key: str) -> list[int]:
