@@ -89,11 +89,12 @@ def many() -> list[Document]:
 
 def test_held_out_documents_are_in_no_training_text_and_suites_are_balanced() -> None:
     corpus = many()
-    mined = mine_pronouns(corpus, NOUNS, before=2, inside=1.0, es=0.5, expletive=0.5, held_out=0.4, seed=1)
+    mined = mine_pronouns(corpus, NOUNS, before=2, inside=1.0, es=0.5, expletive=0.5, held_out=0.4, whole=7, seed=1)
     held = {document.id for document in corpus if share_of(document) < 0.4}
     assert 10 < len(held) < 40
     assert not held & {document.id.split(".")[0] for document in mined.documents}
     assert {item.id.split(".")[0] for item in (*mined.suite, *mined.suite_es)} <= held
+    assert sum("." not in document.id for document in mined.documents) == 7
     counts = [sum(item.pronoun == pronoun for item in mined.suite) for pronoun in ("er", "sie", "es")]
     assert counts[0] == counts[1] == counts[2] > 0
     assert {item.pronoun for item in mined.suite_es} == {"es"}
@@ -107,7 +108,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         texts = [d.sources if side == "en" else d.targets for d in many()]
         Path(f"train.{side}").write_text("\n".join("".join(f"{t}\n" for t in text) for text in texts), encoding="utf-8")
     call = ["data", "pronouns", "train.en", "train.de", "-o", "it.en", "-o", "it.de"]
-    suites = ["--contrast", "it.jsonl", "--contrast-es", "es.jsonl", "--held-out", "0.4"]
+    suites = ["--whole", "0", "--contrast", "it.jsonl", "--contrast-es", "es.jsonl", "--held-out", "0.4"]
     result = CliRunner().invoke(app, [*call, *suites], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     documents = list(read_documents(["it.en", "it.de"]))

@@ -7,6 +7,7 @@ pronoun that can be its translation. Where *it* opens both sentences nothing els
 from __future__ import annotations
 
 import hashlib
+import heapq
 import random
 import re
 from collections import Counter
@@ -158,8 +159,8 @@ def balanced(items: Iterable[ContrastItem], seed: int) -> list[ContrastItem]:
 
 @dataclass(frozen=True)
 class PronounCorpus:
-    """documents: one for each pronoun to train on, of which there are `counts`; suite: of documents held out, opening
-    pronouns with a noun near, balanced; suite_es: of these documents, es without one."""
+    """documents: one for each pronoun to train on, of which there are `counts`, and whole ones; suite: of documents
+    held out, opening pronouns with a noun near, balanced; suite_es: of these documents, es without one."""
 
     documents: list[Document]
     counts: dict[str, int]
@@ -176,19 +177,26 @@ def mine_pronouns(
     es: float,
     expletive: float,
     held_out: float,
+    whole: int,
     seed: int,
 ) -> PronounCorpus:
     """All er and sie that open a sentence, and the share `inside` of the others, whose noun is often in their own
     sentence; `es` times as many es, of which `expletive` is the share without a noun, where there are enough; `nouns`
-    tell which pronouns of the documents held out have one."""
+    tell which pronouns of the documents held out have one. And `whole` documents as they are, drawn at random: what
+    stands further back than excerpts reach must be seen, too."""
     draw = random.Random(f"pronouns {seed}")
     kept: list[PronounSite] = []
     of_noun: list[PronounSite] = []
     of_none: list[PronounSite] = []
     tested: list[ContrastItem] = []
     tested_es: list[ContrastItem] = []
-    for document in documents:
+    drawn: list[tuple[float, int, Document]] = []  # a heap of the highest lots
+    for number, document in enumerate(documents):
         judged = share_of(document) < held_out
+        if not judged and len(document.sentences) > 1:
+            heapq.heappush(drawn, (draw.random(), number, document))
+            if len(drawn) > whole:
+                heapq.heappop(drawn)
         for site in find_pronouns(document):
             if judged and site.opening and not site.expletive and noun_distance(site, nouns) is not None:
                 tested.append(contrast_item(site, before, nouns))
@@ -199,10 +207,11 @@ def mine_pronouns(
     wanted = round(es * len(kept))
     without = min(round(expletive * wanted), len(of_none))
     sites = [*kept, *draw.sample(of_none, without), *draw.sample(of_noun, min(wanted - without, len(of_noun)))]
-    draw.shuffle(sites)
     counts = Counter(PRONOUN["nominative"][site.gender] for site in sites)
+    chosen = [*(site.excerpt(before) for site in sites), *(document for _, _, document in sorted(drawn))]
+    draw.shuffle(chosen)
     return PronounCorpus(
-        [site.excerpt(before) for site in sites],
+        chosen,
         {pronoun: counts[pronoun] for pronoun in PRONOUN["nominative"].values()},
         balanced(tested, seed),
         tested_es,

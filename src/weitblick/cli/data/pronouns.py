@@ -27,6 +27,7 @@ def pronouns(
     expletive: Annotated[
         float, typer.Option(min=0, max=1, help='Share of these es that stand for no noun, as in "it is clear that".')
     ] = 0.4,
+    whole: Annotated[int, typer.Option(min=0, help="Whole documents to add: what stands further back.")] = 2000,
     held_out: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the documents that only the suites take from.")
     ] = 0.1,
@@ -72,9 +73,10 @@ def pronouns(
         es=es,
         expletive=expletive,
         held_out=held_out if suites else 0.0,
+        whole=whole,
         seed=seed,
     )
-    if not found.documents:
+    if not any(found.counts.values()):
         raise UserError(
             "no sentence with it and er, sie or es behind another one", where=corpus[0], remedy="name SOURCE TARGET"
         )
