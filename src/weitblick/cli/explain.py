@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from weitblick.cli.console import log, print_json, set_log_level
+from weitblick.cli.console import log, print_json, progress_bar, set_log_level
 from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
 from weitblick.cli.options import Beam, Device, InputFormat, Json, Model, Quiet, Threads, Verbose
 from weitblick.errors import UserError
@@ -157,19 +157,24 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
         return
     documents = _documents(given.path, given.format, given.document, given.every)
     translator = load_translator(given.model, given.device, given.threads)
-    from weitblick.explanation.explain import MOST_SENTENCES
     from weitblick.explanation.explain import explain as explain_document
+    from weitblick.explanation.explain import passes_over
+    from weitblick.explanation.packing import MOST_SENTENCES
+    from weitblick.translation.progress import reporting
 
     for document in documents:
         title = document.id if not document.id.isdigit() else f"{Path(given.path).name} {document.id}"
-        yield explain_document(
-            translator,
-            document,
-            title=title,
-            model_name=given.model or SHIPPED,
-            most=max(given.most, MOST_SENTENCES),
-            beam=given.beam,
-        )
+        work = len(document.sentences) * passes_over(translator.model)
+        with progress_bar(work, f"explaining {title}") as advance, reporting(advance):
+            explanation = explain_document(
+                translator,
+                document,
+                title=title,
+                model_name=given.model or SHIPPED,
+                most=max(given.most, MOST_SENTENCES),
+                beam=given.beam,
+            )
+        yield explanation
 
 
 def _documents(path: str, from_format: str | None, wanted: str | None, every: bool) -> Iterator[Document]:

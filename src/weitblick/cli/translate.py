@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.console import log, set_log_level, shows_progress
+from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
 from weitblick.cli.loading import check_inputs, load_translator, prepare_torch
 from weitblick.cli.options import (
     BatchTokens,
@@ -154,6 +153,7 @@ def _translate_files(
     scores: bool,
     world: World,
 ) -> None:
+    from weitblick.translation.progress import reporting
     from weitblick.translation.sharing import Team
 
     team = Team(translator, options, world)
@@ -162,11 +162,12 @@ def _translate_files(
         return
     corpora = _corpora(files, formats[0], translator)
     paths = _outputs(output, corpora, files)
-    with _progress(output) as watch:
+    hidden = output == STANDARD and sys.stdout.isatty()  # translations on the terminal are progress enough
+    with progress_bar(_work(corpora, translator, options), "translating", hidden=hidden) as advance, reporting(advance):
         for corpus, path in zip(corpora, paths, strict=True):
             log.debug("%s: read as %s", corpus.paths[0], corpus.format.name)
             shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
-            shape.write(watch(team.translations(corpus)), path)
+            shape.write(team.translations(corpus), path)
     team.dismiss()
 
 
@@ -272,30 +273,14 @@ def _stream(translator: Translator, files: list[str], output: str, options: Tran
         sys.stdout.flush()
 
 
-Watch = Callable[[Iterable["TranslatedDocument"]], Iterator["TranslatedDocument"]]
+def _work(corpora: Sequence[Corpus], translator: Translator, options: TranslationOptions) -> int | None:
+    """How many sentences there are to translate, in all passes; None if that cannot be known before they are read."""
+    from weitblick.documents import read_documents
 
-
-@contextmanager
-def _progress(output: str) -> Iterator[Watch]:
-    """Sentences and words per second on a terminal, unless translations go there, too; nothing anywhere else."""
-    if not shows_progress() or (output == STANDARD and sys.stdout.isatty()):
-        yield iter
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("translating")
-        start, sentences, words = time.monotonic(), 0, 0
-
-        def watch(translated: Iterable[TranslatedDocument]) -> Iterator[TranslatedDocument]:
-            nonlocal sentences, words
-            for one in translated:
-                sentences += len(one.translations)
-                words += sum(source.count(" ") + 1 for source in one.document.sources)
-                rate = words / (time.monotonic() - start)
-                progress.update(task, description=f"{sentences:,} sentences, {rate:,.0f} words/s")
-                yield one
-
-        yield watch
+    paths = [path for corpus in corpora for path in corpus.paths]
+    if not shows_progress() or not all(Path(path).is_file() or Path(path).is_dir() for path in paths):
+        return None
+    languages = (translator.pipeline.source_language, translator.pipeline.target_language)
+    read = (read_documents(corpus.paths, corpus.format.name, languages=languages) for corpus in corpora)
+    sentences = sum(1 for documents in read for document in documents for s in document.sentences if s.source.strip())
+    return sentences * (options.passes if options.context and translator.model.reads_translations else 1)

@@ -17,6 +17,7 @@ from weitblick.text.base import TextPipeline
 from weitblick.text.special import EOS
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.progress import report
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Unit, split_documents
 from weitblick.translation.window import translate_units
@@ -92,6 +93,14 @@ def translations_of(translator: Translator, document: Document, beam: int = 4) -
     )
 
 
+def passes_over(model: DocumentModel) -> int:
+    """How often an explanation goes over each sentence: alone, together, for the context, and to look inside."""
+    if model.context is None:
+        return 2
+    together = TranslationOptions().passes if model.reads_translations else 1
+    return 2 + together + (model.first_pass() is not model)
+
+
 def _best(units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[int]]:
     return [
         hypotheses[0].ids if hypotheses else unit.given or [] for unit, hypotheses in zip(units, found, strict=True)
@@ -121,6 +130,7 @@ def explain_translations(
     for index, traced in enumerate(trace(model, given.sources, given.targets, given.contexts)):
         queries = targets[index] if by_target_words else sources[index]
         choices = _Choices(pipeline, given.targets[index], given.targets_without[index], without[index])
+        report(1)
         sentences.append(
             SentenceExplanation(
                 sources[index],

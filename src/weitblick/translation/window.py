@@ -11,6 +11,7 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.progress import report
 from weitblick.translation.units import Unit
 
 Found = list[list[Hypothesis]]
@@ -69,6 +70,7 @@ def _translate(
         states, _ = model.encode(packed, context, states=memory.index_select(0, sources.rows(batch)))
         for index, hypotheses in zip(batch, beam_search(model, states, packed.layout, context, search), strict=True):
             found[index] = hypotheses
+        report(len(batch))
 
 
 def batches_by_length(sources: Sources, chosen: Sequence[int], tokens: int) -> Iterator[list[int]]:
