@@ -229,9 +229,9 @@ def test_masked_equals_absent(variant, direction: str) -> None:
     torch.testing.assert_close(module(query, query_layout, module.prepare(y, y, less)).output, full.output)
 
 
-@pytest.mark.parametrize("variant", FLAT + DENSE, ids=["-".join(v) for v in FLAT + DENSE])
+@every_variant
 def test_online_never_sees_the_future_to_the_bit(variant) -> None:
-    module = attention(variant, "online", path="auto").float()
+    module = attention(variant, "online").float()
     x = states(layout().tokens, dtype=torch.float32)
     changed = x.clone()
     start, stop = sum(LENGTHS[:3]), sum(LENGTHS[:6])
@@ -241,6 +241,33 @@ def test_online_never_sees_the_future_to_the_bit(variant) -> None:
     assert torch.equal(before[:start], after[:start])
     assert torch.equal(before[stop:], after[stop:])
     assert not torch.equal(before[start:stop], after[start:stop])
+
+
+def test_the_future_changes_nothing_however_much_of_it_is_read() -> None:
+    """A future that reads widely, or hardly anything, of the past: routed attention must not lay out the past anew."""
+    module = attention(("hierarchical", "routed", "sparse", "soft"), "online").float()
+    places = Layout.of([9] * 60, [0] * 60, list(range(60)))
+    past = 20 * 9
+    x = states(places.tokens, dtype=torch.float32)
+    outputs = []
+    for scale in (0.01, 1.0, 30.0):
+        changed = torch.cat([x[:past], x[past:] * scale])
+        outputs.append(module(changed, places, module.prepare(changed, changed, places)).output[:past])
+    assert torch.equal(outputs[0], outputs[1])
+    assert torch.equal(outputs[0], outputs[2])
+
+
+def test_the_path_does_not_depend_on_who_reads() -> None:
+    """A query reads the same, alone or among all queries of its document and of others."""
+    many, x = mixed_batch()
+    module = attention(("hierarchical", "auto", "sparse", "soft"))
+    bank = module.prepare(x, x, many)
+    assert bank.routed[:2].tolist() == [True, False]
+    all_of_it = module(x, many, bank).output
+    for sentence in (3, 70):
+        tokens = slice(4 * sentence, 4 * sentence + 4)
+        alone = module(x[tokens], Layout.of([4], [sentence // 60], [sentence % 60]), bank).output
+        torch.testing.assert_close(alone, all_of_it[tokens], atol=1e-12, rtol=0)
 
 
 @both_directions

@@ -98,3 +98,21 @@ def test_entries_of_masked_rows_are_none() -> None:
     entries = normalise_entries(scores, "sparse")
     assert [entries.outer.tolist(), entries.place.tolist(), entries.inner.tolist()] == [[1], [2], [0]]
     assert entries.weights.tolist() == [1.0]
+
+
+@every_kind
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_what_is_not_finite_returns_and_is_seen(kind: str, bad: float) -> None:
+    scores = torch.randn(3, 21, 2, generator=torch.Generator().manual_seed(9))
+    clean = FUNCTIONS[kind](scores, dim=1)
+    broken = scores.clone()
+    broken[1, 4, 0] = bad
+    weights = FUNCTIONS[kind](broken, dim=1)
+    assert weights[1, :, 0].isnan().any()
+    assert torch.equal(weights[[0, 2]], clean[[0, 2]])
+    assert torch.equal(weights[1, :, 1], clean[1, :, 1])
+    entries = normalise_entries(broken.clone(), kind)
+    seen = torch.zeros_like(weights).index_put_((entries.outer, entries.place, entries.inner), entries.weights)
+    torch.testing.assert_close(seen[[0, 2]], clean[[0, 2]])
+    assert seen[1, :, 0].isnan().any()
+    assert FUNCTIONS[kind](torch.full((2, 5), bad)).isnan().all()

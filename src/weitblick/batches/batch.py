@@ -54,14 +54,17 @@ class Pairs:
 @dataclass(frozen=True)
 class Batch:
     """`current`: the sentences to translate or train on. `context`: all sentences of their documents, or None where
-    these are the same. `name` says where the batch comes from, for messages."""
+    these are the same. `rest`: those of `context` that are not current, where the current ones are context as they are
+    (not with other targets). `name` says where the batch comes from, for messages."""
 
     current: Pairs
     context: Pairs | None = None
     name: str = ""
+    rest: Pairs | None = None
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(self.current.to(device), None if self.context is None else self.context.to(device), self.name)
+        context, rest = (None if pairs is None else pairs.to(device) for pairs in (self.context, self.rest))
+        return Batch(self.current.to(device), context, self.name, rest)
 
     @property
     def all_sentences(self) -> Pairs:

@@ -137,20 +137,23 @@ def load_batch(
         store, chosen = stores[0], plan.sentences.tolist()
         pairs = pack_pairs([store.sentence("source", i) for i in chosen], [store.sentence("target", i) for i in chosen])
         return Batch(pairs, name=f"sentences {chosen[0]}... of {store.folder}")
-    current, context = _Rows(), _Rows()
-    whole = True
+    current, context, rest = _Rows(), _Rows(), _Rows()
+    cut = others = False
     for index, part in enumerate(plan.parts):
         store = stores[part.store]
         other = translated[part.store] if part.translated and translated is not None else store
         numbers = store.document(part.document)
-        whole = whole and other is store and part.last - part.first == len(numbers)
+        cut = cut or part.last - part.first < len(numbers)
+        others = others or other is not store
         for position, number in enumerate(numbers):
-            context.add(store.sentence("source", number), other.sentence("target", number), index, position)
-            if part.first <= position < part.last:
-                current.add(store.sentence("source", number), store.sentence("target", number), index, position)
+            source, target = store.sentence("source", number), store.sentence("target", number)
+            context.add(source, other.sentence("target", number), index, position)
+            (current if part.first <= position < part.last else rest).add(source, target, index, position)
     documents = ", ".join(str(part.document) for part in plan.parts[:8])
     name = f"documents {documents}{'...' if len(plan.parts) > 8 else ''} of {stores[0].folder}"
-    return Batch(current.pack(), None if whole else context.pack(), name)
+    if not cut and not others:
+        return Batch(current.pack(), name=name)
+    return Batch(current.pack(), context.pack(), name, None if others else rest.pack())
 
 
 def load_documents(store: CorpusStore, documents: Sequence[int]) -> Pairs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ from weitblick.context.engine.dense import (
     HierarchicalDense,
     Problem,
 )
-from weitblick.context.engine.queries import QueryGroup, plan_of
+from weitblick.context.engine.queries import plan_of
 from weitblick.context.engine.routed import HierarchicalRouted
 from weitblick.context.module import Projected
 from weitblick.context.order import Distance, Place
@@ -39,13 +39,15 @@ Direction = Literal["offline", "online"]
 Path = Literal["auto", "dense", "routed"]
 
 # Where routing pays (benchmarks/context_attention.py): below that share of sentences in support, from so many
-# sentences and so many pairs of a query and a sentence; sorting few of them costs more than it saves.
+# sentences and so many pairs of a word and a sentence of a document; sorting few of them costs more than it saves.
 # Online the choice must not depend on weights, or future sentences could change it: there length alone decides.
 ROUTED_SUPPORT = 0.35
 ROUTED_SENTENCES = 8
 ROUTED_PAIRS = 2000
 ROUTED_ONLINE_SENTENCES = 400
-SAMPLED_QUERIES = 32
+# A step of decoding has few queries, whatever the document: there it pays from so many sentences on.
+ROUTED_STEP_SENTENCES = 64
+SAMPLED_SENTENCES = 32
 
 # "Like attends to like" at once: a normalised state scores strength * sqrt(d_k) with itself, about 0 with others.
 # A sentence key is a mean, in which one word counts little, so it takes more to set its sentence apart.
@@ -233,7 +235,8 @@ class HierarchicalAttention(ContextAttention):
             sentence_keys = self.sentence_distance.of_positions(sentence_keys, places.sentence_positions)
             word_keys = self.place(word_keys, places.word_places)
             word_keys = self.word_distance.of_states(word_keys, words, places.word_positions)
-        return {"sentence_keys": sentence_keys, "word_keys": word_keys, "word_values": self.value(value_words)}
+        rows = {"sentence_keys": sentence_keys, "word_keys": word_keys, "word_values": self.value(value_words)}
+        return {**rows, "probes": self._probes(places, words)} if self._chooses_by_support else rows
 
     def _attend(self, queries: Tensor, layout: Layout, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
         sentence_queries, word_queries = self.sentence_query(queries), self.word_query(queries)
@@ -242,8 +245,10 @@ class HierarchicalAttention(ContextAttention):
             word_queries = self.word_distance.of_positions(word_queries, layout.positions[layout.sentence])
         qs, qw = (problem.plan.spread(self._cells(rows)) for rows in (sentence_queries, word_queries))
         tensors = (qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values)
-        routed = self._routed(problem, qs.detach(), bank.sentence_keys.detach())  # type: ignore[union-attr]
-        if not routed.any():
+        routed = bank.routed
+        if routed is not None and self.path == "auto" and layout.longest == 1:  # a step of decoding
+            routed = routed & (bank.layout.count_of >= ROUTED_STEP_SENTENCES)
+        if routed is None or not routed.any():
             return HierarchicalDense.apply(*tensors, problem)
         if all(routed[queries.group.documents].all() for queries in problem.plan.groups):
             return HierarchicalRouted.apply(*tensors, problem)
@@ -251,40 +256,66 @@ class HierarchicalAttention(ContextAttention):
         sparse, sparse_support = HierarchicalRouted.apply(*tensors, problem.choosing(routed))
         return dense + sparse, dense_support + sparse_support
 
-    def _routed(self, problem: Problem, qs: Tensor, ks: Tensor) -> np.ndarray:
-        """[bank documents + 1] which documents to route: by their own shape, and offline by their own support."""
-        routed = np.zeros(len(problem.bank.count_of), dtype=bool)
+    def bank(self, projected: Projected) -> ContextBank:
+        """Here it is decided which documents are routed: by what they are, never by who reads them or what else is in
+        the batch."""
+        rows = dict(projected.rows)
+        probes = rows.pop("probes", None)
+        bank = super().bank(Projected(projected.layout, rows))
+        return replace(bank, routed=self._routed(bank, probes))
+
+    @property
+    def _chooses_by_support(self) -> bool:
+        """Online the choice must not depend on weights, or future sentences could change it."""
+        return self.path == "auto" and self.sentence_attention != "soft" and not self.online
+
+    @torch.no_grad()
+    def _probes(self, places: WordPlaces, words: Tensor) -> Tensor:
+        """[S', d] the sentence query of one word of each sentence: how widely a document's own words read it."""
+        middle = torch.from_numpy(places.word_starts + places.words // 2).to(words.device)
+        chosen = words.detach().index_select(0, middle)
+        probes = self.sentence_query(chosen)
+        if self.sentence_distance is not None:
+            probes = self.sentence_distance.of_states(probes, chosen, places.sentence_positions)
+        return probes
+
+    def _routed(self, bank: ContextBank, probes: Tensor | None) -> np.ndarray | None:
+        """[documents + 1] which documents of a bank to route: by their own shape, and offline by their own support."""
+        places = bank.layout
         if self.path == "dense" or self.sentence_attention == "soft":
-            return routed
-        for queries in problem.plan.groups:
-            documents, sentences = queries.group.documents, queries.group.counts
-            if self.path == "routed":
-                routed[documents] = True
-                continue
-            long = sentences >= (ROUTED_ONLINE_SENTENCES if self.online else ROUTED_SENTENCES)
-            worth = long & (queries.counts * sentences >= ROUTED_PAIRS)
-            if worth.any() and not self.online:
-                worth &= _sampled_support(problem, queries, qs, ks) <= ROUTED_SUPPORT * sentences
-            routed[documents] = worth
-        return routed
+            return None
+        if self.path == "routed":
+            return places.count_of > 0
+        counts = places.count_of  # sentences with words
+        tokens = np.bincount(places.documents, weights=places.words + 1, minlength=len(counts))
+        long = counts >= (ROUTED_ONLINE_SENTENCES if self.online else ROUTED_SENTENCES)
+        worth = long & (tokens * counts >= ROUTED_PAIRS)
+        if worth.any() and probes is not None and bank.sentence_keys is not None:
+            worth &= self._support(places, self._cells(probes), bank.sentence_keys) <= ROUTED_SUPPORT * counts
+        return worth
+
+    @torch.no_grad()
+    def _support(self, places: BankLayout, probes: Tensor, keys: Tensor) -> np.ndarray:
+        """[documents + 1] mean number of sentences in support of some sentences of each document, evenly spread."""
+        found = np.zeros(len(places.count_of))
+        cells = places.sentence_gather(probes)
+        for group in places.groups:
+            shape = (group.size, places.heads, group.slots, -1)
+            k, q = (
+                x.narrow(0, group.cells, group.size * places.heads * group.slots).view(shape) for x in (keys, cells)
+            )
+            share = np.arange(min(SAMPLED_SENTENCES, group.slots)) / min(SAMPLED_SENTENCES, group.slots)
+            sample = torch.from_numpy((group.counts[:, None] * share).astype(np.int64)).to(k.device)  # [B, n]
+            q = q.gather(2, sample[:, None, :, None].expand(-1, places.heads, -1, q.shape[-1]))
+            hidden = group.positions[:, :, None] == group.positions.gather(1, sample)[:, None]  # [B, J, n]
+            hidden |= group.positions[:, :, None] < 0
+            scores = (k @ q.transpose(2, 3)).div_(math.sqrt(self.dimension // self.heads))
+            scores.masked_fill_(hidden.unsqueeze(1), -torch.inf)
+            weights = normalise(scores, self.sentence_attention, 2)
+            found[group.documents] = (weights > 0).sum(2).to(torch.float64).mean((1, 2)).cpu().numpy()
+        return found
 
 
 def _with_distance(rows: Tensor, queries: Tensor, layout: Layout, distance: Distance | None) -> Tensor:
     """Projected queries, widened by what they say about distances."""
     return rows if distance is None else distance.of_states(rows, queries, layout.positions[layout.sentence])
-
-
-@torch.no_grad()
-def _sampled_support(problem: Problem, queries: QueryGroup, qs: Tensor, ks: Tensor) -> np.ndarray:
-    """[B] mean number of sentences in support of some queries of each document, evenly spread over it."""
-    group, heads = queries.group, problem.bank.heads
-    share = np.arange(SAMPLED_QUERIES) / SAMPLED_QUERIES
-    sample = torch.from_numpy((queries.counts[:, None] * share).astype(np.int64)).to(qs.device)  # [B, n]
-    row = torch.arange(group.size, device=qs.device)[:, None]
-    cells = qs[queries.cells : queries.cells + group.size * heads * queries.length]
-    cells = cells.view(group.size, heads, queries.length, -1)[row, :, sample].transpose(1, 2)  # [B, H, n, d_k]
-    keys = ks[group.cells : group.cells + group.size * heads * group.slots].view(group.size, heads, group.slots, -1)
-    hidden = problem.hidden(group.positions, queries.positions[row, sample])
-    scores = (keys @ cells.transpose(2, 3)).mul_(problem.scale).masked_fill_(hidden, -torch.inf)
-    weights = normalise(scores, problem.sentence_kind, 2)
-    return (weights > 0).sum(2).to(torch.float64).mean((1, 2)).cpu().numpy()

@@ -125,7 +125,7 @@ def initialise(module: nn.Module) -> None:
     for name, parameter in module.named_parameters():
         if "norm" in name:
             continue
-        if name.endswith("bias"):
+        if name.rsplit(".", 1)[-1].startswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)

@@ -45,7 +45,8 @@ def normalise(scores: Tensor, kind: Kind, dim: int, share: Tensor | None = None)
     """Weights over `dim`, times `share` (which has one entry there), without gradient; the scores are overwritten.
 
     Scores come in float32 or float64. -inf (or lower than any other by more than the type can tell) takes no part; a
-    row of -inf alone gives zeros. Fastest if `dim` is not the last one: then every step runs along contiguous memory.
+    row of -inf alone gives zeros, one with NaN or +inf gives NaN. Fastest if `dim` is not the last one: then every step
+    runs along contiguous memory.
     """
     if scores.shape[dim] == 0:
         return scores
@@ -74,7 +75,7 @@ def normalise_entries(scores: Tensor, kind: Kind) -> Entries:
     """
     if kind != "sparse" or not scores.numel():
         weights = normalise(scores, kind, 1)
-        outer, place, inner = (weights > 0).nonzero().unbind(1)
+        outer, place, inner = (~(weights <= 0)).nonzero().unbind(1)
         return Entries(weights[outer, place, inner], outer, place, inner)
     _, n, width = scores.shape
     blocks = -(-n // SLICES)
@@ -83,13 +84,13 @@ def normalise_entries(scores: Tensor, kind: Kind) -> Entries:
         torch.maximum(highest[:, : part.shape[1]], part, out=highest[:, : part.shape[1]])
     top = _finite_maximum(highest, 1)
     tau = _threshold(highest.sub_(top).clamp_min_(-2.0), 1)
-    outer, block, inner = (highest > tau).nonzero().unbind(1)
+    outer, block, inner = (~(highest <= tau)).nonzero().unbind(1)  # NaN, too, so that it is not lost
     top, tau = top.view(-1), tau.view(-1)
     row = outer * width + inner  # of A * B
     place = block[:, None] + torch.arange(0, n, blocks, device=block.device)  # [found blocks, slices]
     flat = (outer * (n * width) + inner)[:, None] + place.clamp(max=n - 1) * width
     z = scores.view(-1).index_select(0, flat.view(-1)).view_as(flat) - top.index_select(0, row)[:, None]
-    chosen, part = ((z > tau.index_select(0, row)[:, None]) & (place < n)).nonzero().unbind(1)
+    chosen, part = (~(z <= tau.index_select(0, row)[:, None]) & (place < n)).nonzero().unbind(1)
     flat = chosen * place.shape[1] + part
     z, place = z.view(-1).index_select(0, flat), place.view(-1).index_select(0, flat)
     outer, inner, row = (x.index_select(0, chosen) for x in (outer, inner, row))
@@ -98,11 +99,12 @@ def normalise_entries(scores: Tensor, kind: Kind) -> Entries:
         count = torch.zeros_like(tau).scatter_add_(0, row, above).clamp_min_(1.0)
         raised = torch.zeros_like(tau).scatter_add_(0, row, above.mul_(z)).sub_(1.0).div_(count)
         raised = torch.maximum(tau, raised)
-        if torch.equal(raised, tau):
-            break
+        higher = bool((raised > tau).any())
         tau = raised
+        if not higher:
+            break
     weights = z.sub_(tau.index_select(0, row))
-    kept = (weights > 0).nonzero().squeeze(1)
+    kept = (~(weights <= 0)).nonzero().squeeze(1)
     return Entries(*(x.index_select(0, kept) for x in (weights, outer, place, inner)))
 
 
@@ -177,9 +179,10 @@ def _threshold(z: Tensor, dim: int) -> Tensor:
         count = above.sum(dim, keepdim=True).clamp_min_(1.0)
         raised = above.mul_(z).sum(dim, keepdim=True).sub_(1.0).div_(count)
         raised = torch.maximum(tau, raised)
-        if torch.equal(raised, tau):
-            return tau
+        higher = bool((raised > tau).any())  # never of NaN: such a row stays NaN, and the others go on without it
         tau = raised
+        if not higher:
+            return tau
 
 
 def _entmax15(scores: Tensor, dim: int) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from weitblick.batches.batch import Batch, IdLists, Packed
+from weitblick.batches.batch import Batch, IdLists, Packed, Pairs
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
 from weitblick.context.module import ContextModule, ContextResult, Projected
@@ -199,7 +199,7 @@ class DocumentModel(nn.Module):
         states = None
         if own and not self.reads_translations:
             states = self.sentence.encode(source.tokens, source.layout)
-            context = self._live(states, states, source.layout, context)
+            context = self._live(states, states, source.layout, batch.rest, context)
         memory, read = self.encode(source, context, options, states)
         output = self._decode(
             lambda extras: self.sentence.decode(
@@ -209,6 +209,7 @@ class DocumentModel(nn.Module):
             context,
             options,
             live=own and self.reads_translations,
+            rest=batch.rest,
         )
         return output if read is None else replace(output, context=read)
 
@@ -264,9 +265,10 @@ class DocumentModel(nn.Module):
         context: Context | None,
         options: ContextOptions,
         live: bool = False,
+        rest: Pairs | None = None,
     ) -> ModelOutput:
         """Runs the decoder and reads the context inside its layers, behind them and at the output; live: the sentences
-        of this very pass are the context."""
+        of this very pass are the context, together with the rest of their documents."""
         reads = self.sides is not None and self.sides.queries == "target"
         bank = None if context is None or not reads else context.bank
         if bank is None and not live:
@@ -280,7 +282,7 @@ class DocumentModel(nn.Module):
         states = run(None)
         if live:
             keys, values = self._of_target(self.sentence, target.tokens, states)
-            bank = self._live(keys, values, target.layout, context).bank
+            bank = self._live(keys, values, target.layout, rest, context).bank
         result = self.context(states.final, states.attended, layout, bank, **how)
         return self._output(states, result, target, context)
 
@@ -298,15 +300,22 @@ class DocumentModel(nn.Module):
     def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
         """Whether context states need a pass of their own: the current sentences' states are not what is read."""
         assert self.context is not None
-        other_states = self.context.own_encoder or self.frozen is not None
-        return other_states or batch.context is not None or source_tokens is not None
+        other_states = self.context.own_encoder or self.frozen is not None or source_tokens is not None
+        return other_states or (batch.context is not None and batch.rest is None)
 
-    def _live(self, keys: Tensor, values: Tensor, layout: Layout, given: Context | None) -> Context:
-        """The current sentences' own states as context; keys and values stay one tensor where they are the same."""
+    def _live(self, keys: Tensor, values: Tensor, layout: Layout, rest: Pairs | None, given: Context | None) -> Context:
+        """The current sentences' own states as context, and those of the rest of their documents, which alone need a
+        pass; keys and values stay one tensor where they are the same."""
         assert self.context is not None
+        same = values is keys
         if not self.section.backpropagate:
-            kept = keys.detach()
-            keys, values = kept, kept if values is keys else values.detach()
+            keys, values = keys.detach(), values.detach()
+        if rest is not None:
+            with self._no_gradient_unless_wanted():
+                more_keys, more_values = self._keys_and_values(rest.source, rest.target)
+            keys, values = torch.cat([keys, more_keys]), torch.cat([values, more_values])
+            layout = Layout.join([layout, self._offered_layout(rest.source, rest.target)])
+        values = keys if same else values
         return replace(given or Context(), layout=layout, bank=self.context.prepare(keys, values, layout))
 
 

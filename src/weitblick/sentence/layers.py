@@ -17,7 +17,8 @@ from weitblick.sentence.grid_attention import GridAttention, head_places
 class Dropout(nn.Module):
     """Dropout whose masks come from random bytes on the CPU: one 64-bit draw decides eight values.
 
-    The rate is rounded to a multiple of 1/256 there; the scale follows the rounded rate, so expectations are exact.
+    The rate is rounded to a multiple of 1/256 there, from 1/256 to 255/256; the scale follows the rounded rate, so
+    expectations are exact.
     """
 
     def __init__(self, rate: float) -> None:
@@ -39,7 +40,7 @@ class Dropout(nn.Module):
 
     def mask(self, x: Tensor) -> Tensor:
         """What to multiply `x` with: 0 for what is dropped, a little more than 1 for the rest."""
-        dropped = max(1, round(self.rate * 256))
+        dropped = min(255, max(1, round(self.rate * 256)))
         count = x.numel()
         words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
         drawn = words.view(torch.uint8)[:count].view(x.shape)

@@ -65,7 +65,7 @@ class SentenceModel(nn.Module, ABC):
         for name, parameter in self.named_parameters():
             if "norm" in name:
                 continue
-            if name.endswith("bias"):
+            if name.rsplit(".", 1)[-1].startswith("bias") or name.endswith("bias"):  # of a GRU: bias_ih_l0
                 nn.init.zeros_(parameter)
             elif "table" in name:
                 nn.init.normal_(parameter, std=self.dimension**-0.5)

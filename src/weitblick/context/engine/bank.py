@@ -283,6 +283,7 @@ class ContextBank(Bank):
     sentence_values: Tensor | None = None
     word_keys: Tensor | None = None  # [B * H * J * W cells, d_k]
     word_values: Tensor | None = None
+    routed: np.ndarray | None = None  # [documents + 1] whose words are read by routing; none if None
 
 
 class TakeRows(torch.autograd.Function):

@@ -79,6 +79,10 @@ class Problem:
     def choosing(self, chosen: np.ndarray) -> Problem:
         return replace(self, chosen=chosen)
 
+    def of_group(self, group: Group) -> np.ndarray:
+        """[B] which documents of a group to compute."""
+        return np.ones(group.size, dtype=bool) if self.chosen is None else self.chosen[group.documents]
+
     def chunks(self, columns: str) -> Iterator[Chunk]:
         return self.plan.chunks(self.elements, columns, self.bank.heads, self.chosen)
 
