@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.batches.layout import Layout
-from weitblick.context.engine.bank import BankLayout, ContextBank, WordPlaces
+from weitblick.context.engine.bank import BANK_PARTS, BankLayout, ContextBank, WordPlaces
 from weitblick.context.engine.collect import WeightsCollector
 from weitblick.context.engine.dense import (
     CHUNK_ELEMENTS,
@@ -118,7 +118,7 @@ class ContextAttention(nn.Module, ABC):
             name: (places.sentence_gather if name.startswith("sentence") else places.word_gather)(self._cells(rows))
             for name, rows in projected.rows.items()
         }
-        return ContextBank(places, **cells)
+        return ContextBank(places, *map(cells.get, BANK_PARTS))
 
     def prepare(self, keys: Tensor, values: Tensor, layout: Layout) -> ContextBank:
         return self.bank(self.project(keys, values, layout))

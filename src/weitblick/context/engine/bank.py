@@ -286,6 +286,9 @@ class ContextBank(Bank):
     routed: np.ndarray | None = None  # [documents + 1] whose words are read by routing; none if None
 
 
+BANK_PARTS = ("sentence_keys", "sentence_values", "word_keys", "word_values")
+
+
 class TakeRows(torch.autograd.Function):
     """Rows at distinct places: both directions are plain copies, where autograd's own would accumulate."""
 
