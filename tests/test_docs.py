@@ -22,7 +22,15 @@ from weitblick.study.study import load_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-PANELS = {"Start here", "Data", "Train and translate", "See the context", "Judge", "Reproduce"}
+PANELS = {
+    "Start here",
+    "Data",
+    "Train and translate",
+    "Models from and for elsewhere",
+    "See the context",
+    "Judge",
+    "Reproduce",
+}
 SHELLS = ("bash", "console", "sh")
 
 

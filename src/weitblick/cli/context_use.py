@@ -51,7 +51,7 @@ def context_use(
     translate: Annotated[
         bool, typer.Option("--translate", help="Translate with own, removed and random context, too: BLEU of each.")
     ] = False,
-    beam: Beam = 4,
+    beam: Beam = None,
     target_context: Annotated[
         str | None,
         typer.Option(

@@ -87,7 +87,7 @@ def explain(
             help="All documents of the file: how far attention reaches and how sparse it is, as json or a figure.",
         ),
     ] = False,
-    beam: Beam = 4,
+    beam: Beam = None,
     from_format: InputFormat = None,
     threads: Threads = None,
     device: Device = "auto",
@@ -144,7 +144,7 @@ class _Given:
     every: bool
     model: str | None
     most: int
-    beam: int
+    beam: int | None
     device: str
     threads: int | None
 

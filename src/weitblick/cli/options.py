@@ -59,9 +59,15 @@ SourceLanguage = Annotated[
     typer.Option("--source-language", metavar="CODE", help="Such as en; for prose and files with several languages."),
 ]
 TargetLanguage = Annotated[str | None, typer.Option("--target-language", metavar="CODE", help="Such as de.")]
+ModelOutput = Annotated[
+    str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write; one that is there is replaced.")
+]
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Changes to it.")]
 
-Beam = Annotated[int, typer.Option(min=1, help="Hypotheses per sentence; 1 is greedy search.")]
+Beam = Annotated[
+    int | None,
+    typer.Option(min=1, help="Hypotheses per sentence; 1 is greedy search; the model's own, usually 4, if absent."),
+]
 BatchTokens = Annotated[int, typer.Option(min=1, help="Tokens computed at a time.")]
 Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.")]
 Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Read only the first N.")]

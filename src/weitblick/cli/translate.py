@@ -61,8 +61,11 @@ def translate(
             help="A file, or a folder for several inputs (with a slash at its end it is made); - is stdout.",
         ),
     ] = STANDARD,
-    beam: Beam = 4,
-    length_penalty: Annotated[float, typer.Option(help="Scores are log-probabilities over length ** this.")] = 1.0,
+    beam: Beam = None,
+    length_penalty: Annotated[
+        float | None,
+        typer.Option(help="Scores are log-probabilities over length ** this; the model's own, usually 1, if absent."),
+    ] = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Translate every sentence on its own.")] = False,
     passes: Annotated[int, typer.Option(help="Passes over a document where translations are context.")] = 2,
     scores: Annotated[
@@ -104,7 +107,7 @@ def translate(
     """
     set_log_level(quiet, verbose)
     inputs = _inputs(files or [])
-    if n_best > beam:
+    if beam is not None and n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
     protect_inputs(inputs, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 

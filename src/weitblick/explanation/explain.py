@@ -49,7 +49,7 @@ def explain(
     title: str | None = None,
     model_name: str = "model",
     most: int = MOST_SENTENCES,
-    beam: int = 4,
+    beam: int | None = None,
 ) -> Explanation:
     """Translates a document with and without context, and reads off the model what the context did.
 
@@ -61,7 +61,7 @@ def explain(
     )
 
 
-def translations_of(translator: Translator, document: Document, beam: int = 4) -> Translations:
+def translations_of(translator: Translator, document: Document, beam: int | None = None) -> Translations:
     """Both translations, by beam search. Locked sentences keep their target, drafts are context of the first pass."""
     model, pipeline = translator.model, translator.pipeline
     units = split_documents([document], pipeline, translator.warn)

@@ -205,7 +205,7 @@ class TranslationScores:
 
 
 def measure_translations(
-    translator: Translator, documents: Sequence[Document], *, beam: int = 4, seed: int = 1
+    translator: Translator, documents: Sequence[Document], *, beam: int | None = None, seed: int = 1
 ) -> TranslationScores:
     """sacreBLEU of the documents' translations with own, removed and random context."""
     from weitblick.metrics.metrics import build_metric
@@ -213,8 +213,9 @@ def measure_translations(
     metric = build_metric("sacrebleu")
     references = [target or "" for document in documents for target in document.targets]
     scores: dict[ContextMode, float] = {}
+    options = TranslationOptions(beam=beam).of(translator.model.sentence.generation)
     for mode in CONTEXT_MODES:
-        translated = translate_with(translator, documents, mode, TranslationOptions(beam=beam), seed=seed)
+        translated = translate_with(translator, documents, mode, options, seed=seed)
         lines = [target or "" for document in translated for target in document.targets]
         scores[mode] = round(metric.corpus_score(metric.statistics(lines, references)).value, 4)
-    return TranslationScores(scores, metric.signature, beam)
+    return TranslationScores(scores, metric.signature, options.search.beam)

@@ -69,13 +69,13 @@ class TranslateIn(Strict):
     target_language: str | None = Field(None, max_length=20)
     memory: list[PairIn] | str | None = Field(None, description="approved pairs, or the id of a project")
     explain: bool = Field(False, description="what the context did to every word, as `weitblick explain` says it")
-    beam: int = Field(4, ge=1, le=16)
+    beam: int | None = Field(None, ge=1, le=16)
     n_best: int = Field(1, ge=1, le=16)
     context: bool = Field(True, description="false translates every sentence on its own")
 
     @model_validator(mode="after")
     def _possible(self) -> TranslateIn:
-        if self.n_best > self.beam:
+        if self.beam is not None and self.n_best > self.beam:
             raise ValueError(f"n_best {self.n_best} is more than beam {self.beam}")
         return self
 
@@ -197,7 +197,7 @@ def _answer(translated: TranslatedDocument) -> DocumentOut:
     return DocumentOut(id=translated.document.id, sentences=sentences)
 
 
-async def _explanation(service: Service, document: Document, beam: int, memory: Memory | None) -> dict[str, Any]:
+async def _explanation(service: Service, document: Document, beam: int | None, memory: Memory | None) -> dict[str, Any]:
     from weitblick.explanation.explain import explain
 
     translator = service.engine.translator

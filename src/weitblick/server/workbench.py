@@ -119,7 +119,7 @@ class Workbench:
         open_row = replace(current, state="empty", target="")
         whole = self.as_document(document, [open_row if s.position == position else s for s in segments])
         memory = self.service.memories.of(self.store.document(document).project)
-        options = replace(OPTIONS, n_best=OPTIONS.beam)
+        options = replace(OPTIONS, n_best=OPTIONS.search.beam)
         found: list[str] = []
         for finished in self.service.engine.document_steps(whole, options, memory, [position]):
             found += [translation.text for translation in finished.get(position, ())]

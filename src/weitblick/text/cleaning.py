@@ -12,4 +12,8 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 def clean(sentence: str) -> str:
     """White space of any kind (tabs, line ends, no-break spaces) and control characters become single spaces."""
-    return " ".join(_CONTROL.sub(" ", _SURROGATE.sub("\ufffd", sentence)).split())
+    return " ".join(_CONTROL.sub(" ", without_surrogates(sentence)).split())
+
+
+def without_surrogates(sentence: str) -> str:
+    return _SURROGATE.sub("\ufffd", sentence)

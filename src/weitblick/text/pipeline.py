@@ -12,12 +12,15 @@ from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.text.base import CHUNK, Side, TextPipeline, chunks, load
 from weitblick.text.cleaning import clean
+from weitblick.text.marian_pipeline import MarianPipeline
 from weitblick.text.moses_pipeline import MosesPipeline, count_tokens
 from weitblick.text.sentencepiece_pipeline import SentencePiecePipeline
 
 __all__ = ["Side", "TextPipeline", "learn_pipeline", "load_pipeline"]
 
-KINDS: dict[str, type[TextPipeline]] = {kind.kind: kind for kind in (MosesPipeline, SentencePiecePipeline)}
+KINDS: dict[str, type[TextPipeline]] = {
+    kind.kind: kind for kind in (MosesPipeline, SentencePiecePipeline, MarianPipeline)
+}
 
 Corpus = Iterable[Document] | tuple[Iterable[str], Iterable[str]]
 

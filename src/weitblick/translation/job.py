@@ -63,11 +63,12 @@ class DocumentJob:
         yield {index: () for index in self.order if not members[index]}
         if not chosen:
             return
-        passes = _Passes(self.translator.model, units, self.options)
+        options = self.options.of(self.translator.model.sentence.generation)
+        passes = _Passes(self.translator.model, units, options)
         for _ in passes.prepare([number for index in chosen for number in members[index]]):
             yield {}
         for group in _groups(chosen, members, units):
-            found = passes.translate([number for index in group for number in members[index]], self.options.search)
+            found = passes.translate([number for index in group for number in members[index]], options.search)
             yield self._join(group, members, units, found)
 
     def _join(
@@ -155,7 +156,7 @@ class _Passes:
         return dict(zip(batch, beam_search(model, read, packed.layout, context, search), strict=True))
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
-        return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.beam))
+        return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.search.beam))
 
 
 def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:

@@ -40,14 +40,24 @@ class TranslationOptions:
             raise UserError(f"{self.passes} passes translate nothing", remedy="use 1 or more")
         if self.batch_tokens < 1:
             raise UserError(f"batches of {self.batch_tokens} tokens hold no sentence", remedy="use 1 or more")
-        _ = self.search(GenerationSection(beam=max(1, self.n_best)))  # checks the rest
+        _ = self.of(GenerationSection(beam=max(1, self.n_best))).search  # checks the rest
 
-    def search(self, generation: GenerationSection) -> SearchOptions:
+    def of(self, generation: GenerationSection) -> TranslationOptions:
         """With what is not asked for as a model wishes it."""
         beam = generation.beam if self.beam is None else self.beam
         penalty = generation.length_penalty if self.length_penalty is None else self.length_penalty
-        return SearchOptions(beam, penalty, self.n_best)
+        if (beam, penalty) == (self.beam, self.length_penalty):
+            return self
+        return replace(self, beam=beam, length_penalty=penalty)
 
-    def first_search(self, generation: GenerationSection) -> SearchOptions:
+    @property
+    def search(self) -> SearchOptions:
+        asked = self.of(GenerationSection())
+        assert asked.beam is not None
+        assert asked.length_penalty is not None
+        return SearchOptions(asked.beam, asked.length_penalty, self.n_best)
+
+    @property
+    def first_search(self) -> SearchOptions:
         """Of passes before the last: only the best translation counts."""
-        return replace(self.search(generation), n_best=1)
+        return replace(self.search, n_best=1)

@@ -31,7 +31,7 @@ class Stream:
                 remedy="stream with an online model, or without context (--no-context)",
             )
         self.model, self.pipeline, self.options, self.warn = model, pipeline, options, warn
-        self.search = options.search(model.sentence.generation)
+        self.search = options.of(model.sentence.generation).search
         self.device = next(model.parameters()).device
         self.with_context = options.context and model.context is not None
         # Each past sentence is projected once. Baselines read a few only; those before are not kept.

@@ -32,24 +32,23 @@ def translate_units(
         return found
     memory = sources.encode(model.sentence)
     approved = torch.tensor([unit.locked for unit in units], device=device)
-    generation = model.sentence.generation
-    last, first_ones = options.search(generation), options.first_search(generation)
+    options = options.of(model.sentence.generation)
     if not options.context or not model.reads_translations:
         context = model.context_of(sources, memory, approved=approved) if options.context else None
-        _translate(model, readers, free, memory, context, options, last, found)
+        _translate(model, readers, free, memory, context, options, options.search, found)
         return found
 
     targets = [unit.given or [] for unit in units]
     undrafted = [index for index in free if not targets[index]]
     first = model.first_pass()
     first_memory = memory if first is model else sources.encode(first.sentence)
-    search = first_ones if options.passes > 1 else last
+    search = options.first_search if options.passes > 1 else options.search
     _translate(first, sources, undrafted, first_memory, None, options, search, found)
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
         context = model.context_of(sources, memory, targets, approved)
-        search = last if number == options.passes else first_ones
+        search = options.search if number == options.passes else options.first_search
         _translate(model, readers, free, memory, context, options, search, found)
     return found
 

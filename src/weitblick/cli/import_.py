@@ -1,0 +1,56 @@
+"""`weitblick import`: a Marian model of transformers, such as OPUS-MT, as a model folder of ours."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from weitblick.cli.console import log, set_log_level
+from weitblick.cli.options import ModelOutput, Quiet, SourceLanguage, TargetLanguage
+
+PANEL = "Models from and for elsewhere"
+
+
+def register(app: typer.Typer) -> None:
+    app.command("import", rich_help_panel=PANEL)(import_model)
+
+
+def import_model(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder of transformers with a Marian model.")],
+    output: ModelOutput,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    normalize_punctuation: Annotated[
+        bool, typer.Option("--normalize-punctuation", help="Treat source text with Moses' normaliser first.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take over a Marian model, as those of OPUS-MT: the same translations, ready for context and for a memory.
+
+    Of a multilingual model --target-language chooses the language to translate into.
+
+    Example: weitblick import downloads/opus-mt-en-fi -o models/en-fi
+
+    Example: weitblick import downloads/opus-mt-en-ROMANCE -o models/en-fr --source-language en --target-language fr
+    """
+    set_log_level(quiet)
+    from weitblick.exchange.import_marian import import_marian
+    from weitblick.exchange.output import check_output_folder
+    from weitblick.model.folder import CONFIG, TEXT
+
+    check_output_folder(output, [CONFIG, TEXT], folder)
+    imported = import_marian(folder, source_language, target_language, normalize_punctuation=normalize_punctuation)
+    imported.save(output)
+    pipeline, section = imported.pipeline, imported.section
+    log.info(
+        "%s: %s to %s, %d+%d layers of %d, %d words; translate with: weitblick translate -m %s",
+        output,
+        pipeline.source_language,
+        pipeline.target_language,
+        section.encoder_layers,
+        section.decoder_layers,
+        section.dimension,
+        len(pipeline.target_vocabulary),
+        output,
+    )
