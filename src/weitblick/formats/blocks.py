@@ -52,6 +52,8 @@ class Block:
     target, status: a translation that the file has already
     write: a stretch of text as the file writes it, in a style; fit: line breaks in place of spaces, for layouts
     seconds: how long it is seen
+    finish: the whole block, when all of it is written; edits: what else changes in the file then
+    bilingual: the file has room for source and target, so a target is written even if it is the source
     """
 
     start: int
@@ -67,7 +69,9 @@ class Block:
     write: Callable[[str, str | None], str] = plain
     fit: Callable[[str], str] | None = None
     seconds: float | None = None
-    finish: Callable[[str], str] | None = None  # of the whole block, when all is written
+    finish: Callable[[str], str] | None = None
+    bilingual: bool = False
+    edits: tuple[tuple[int, int, str], ...] = ()
 
     @property
     def reads(self) -> str:
@@ -107,6 +111,8 @@ class Pieces:
             self._spaced = text[-1].isspace()
 
     def code(self, code: Code) -> None:
+        if code.kind == "word" and code.shown.startswith("⟦") and self._text and self._text[-1][-1].isalnum():
+            code = replace(code, kind="alone")  # it clings to a word, and is none itself
         self._codes.append(replace(code, at=self._length))
         if code.width:
             self._text.append(WORD if code.kind == "word" else BREAK)

@@ -33,8 +33,14 @@ class Encoding:
         return self.mark + text.encode(self.name, errors)
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """A file, or the start of it."""
     try:
+        if path.is_dir():
+            raise UserError("is a directory, not a file", where=path, remedy="name a file")
+        if most is not None:
+            with open(path, "rb") as stream:
+                return stream.read(most)
         if path.stat().st_size > MOST_BYTES:
             raise UserError(f"is larger than {MOST_BYTES >> 20} MiB", where=path, remedy="split the file")
         return path.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from weitblick.formats.placeholders import insert_words
 from weitblick.formats.protection import lost_numbers
 from weitblick.formats.rendering import TranslatedFlow, Unit, units_of
 from weitblick.translation.alignment import Alignment, align_by_place
+
+REFERENCE = re.compile("\ufdd0(\\d+):(\\d+)\ufdd1")
 
 Align = Callable[[Sequence[tuple[str, str]]], list[Alignment]]
 """(source, target) texts to alignments: `Translator.align`."""
@@ -84,7 +87,7 @@ class TranslatableFile:
     def unveiled(self, translated: Document, align: Align = align_by_places) -> tuple[Document, list[str]]:
         """A translation of `veiled()` as one of `document`, and notes about what had to be mended or was lost."""
         insides = [
-            unit.words.unveil(sentence.target or "")
+            _ended(unit.source, unit.words.unveil(sentence.target or ""))
             for unit, sentence in zip(self._units, translated.sentences, strict=True)
         ]
         broken = [n for n, unit in enumerate(self._units) if unit.words.missing(insides[n])]
@@ -138,14 +141,17 @@ class TranslatableFile:
             of_flow.setdefault(unit.flow, []).append(number)
         for index, flow in enumerate(self._flows):
             members = of_flow.get(index, [])
-            if not any(number in insides for number in members):
+            bare = not members and flow.blocks[0].bilingual and bool(flow.text.strip() and insides)
+            if not bare and not any(number in insides for number in members):
                 texts += [(block, block.reads) for block in flow.blocks]
                 continue
             rows = [(self._units[n], insides.get(n), alignments.get(n)) for n in members]
             for block, raw, shown in TranslatedFlow(flow, rows).blocks():
-                replaced.setdefault(block.part, []).append((block.start, block.end, raw))
+                replaced.setdefault(block.part, []).extend([(block.start, block.end, raw), *block.edits])
                 texts.append((block, shown))
-        changed = {part: _spliced(self.content.parts[part], edits) for part, edits in replaced.items()}
+        changed = {
+            part: _spliced(self.content.parts[part], [*dict.fromkeys(edits)]) for part, edits in replaced.items()
+        }
         notes = self.content.review(texts) if self.content.review else []
         return self.content.save(changed), notes
 
@@ -155,7 +161,8 @@ class TranslatableFile:
         for number, (unit, own, new) in enumerate(
             zip(self._units, self.document.sentences, document.sentences, strict=True)
         ):
-            if own.status == "locked" or new.target is None or (new.target == own.source and own.target is None):
+            bilingual = self._flows[unit.flow].blocks[0].bilingual
+            if own.status == "locked" or new.target is None or (new.target == own.source and not bilingual):
                 continue
             target = new.target.strip() or own.source
             insides[number] = unit.words.find(" ".join(target.split("\n")))
@@ -175,9 +182,28 @@ class TranslatableFile:
         return BREAK in unit.source and not flow.blocks[0].wrapped
 
 
-def _spliced(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
-    out, position = [], 0
-    for start, end, new in sorted(edits):
-        out += [text[position:start], new]
-        position = end
-    return "".join([*out, text[position:]])
+def _ended(source: str, target: str) -> str:
+    """A heading or a cell has no full stop because a model that has only seen sentences puts one there."""
+    if not target.endswith(".") or target.endswith("..") or source.endswith(tuple(".!?…。！？;,-–—")):
+        return target
+    return target[:-1] + ":" if source.endswith(":") else target[:-1] or target
+
+
+def reference(start: int, end: int) -> str:
+    """Stands for the characters [start, end) of a part, whatever is replaced in them, in the raw text of a code."""
+    return f"\ufdd0{start}:{end}\ufdd1"
+
+
+def _spliced(text: str, edits: Sequence[tuple[int, int, str]], low: int = 0, high: int | None = None) -> str:
+    """Characters [low, high) of a text with all edits in them. An edit inside another one counts where that refers to
+    what it replaces."""
+    high = len(text) if high is None else high
+    out, position = [], low
+    for start, end, new in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
+        if position <= start and end <= high:
+            filled = REFERENCE.sub(
+                lambda r: _spliced(text, [e for e in edits if e[0] >= int(r[1])], int(r[1]), int(r[2])), new
+            )
+            out += [text[position:start], filled]
+            position = end
+    return "".join([*out, text[position:high]])

@@ -188,18 +188,27 @@ def _raise(nodes: Sequence[Node], low: int) -> None:
 
 def written(block: Block, text: str, nodes: Sequence[Node], low: int, high: int, style: str | None = None) -> str:
     """Text [low, high) of the target flow with its codes, as the block's file writes them."""
-    out, position = [], low
+    out: list[str] = []
+    pending, position = "", low
+
+    def flush() -> None:
+        nonlocal pending
+        if pending:
+            out.append(block.write(pending, style))
+        pending = ""
+
     for node in nodes:
-        if node.first > position:
-            out.append(block.write(text[position : node.first], style))
+        pending += text[position : max(position, node.first)]
         code = node.code
+        if node.close is None and code.raw is None:
+            pending += code.shown
+        else:
+            flush()
+            out.append(code.raw or "")
         if node.close is not None:
             inner = style if code.style is None else code.style
-            inside = written(block, text, node.inside, node.first, node.last, inner)
-            out += [code.raw or "", inside, node.close.raw or ""]
-        else:
-            out.append(block.write(code.shown, style) if code.raw is None else code.raw)
+            out += [written(block, text, node.inside, node.first, node.last, inner), node.close.raw or ""]
         position = max(position, node.last)
-    if high > position:
-        out.append(block.write(text[position:high], style))
+    pending += text[position : max(position, high)]
+    flush()
     return "".join(out)

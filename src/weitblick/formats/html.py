@@ -1,0 +1,156 @@
+"""HTML: the text between block elements; tags, attributes, scripts and styles stay as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+from lxml import etree
+from lxml import html as lxml_html
+
+from weitblick.errors import UserError
+from weitblick.formats.blocks import Block, Pieces
+from weitblick.formats.encoding import decode, xml_declared
+from weitblick.formats.file import Content
+from weitblick.formats.markup import Role, Token, ends_of, inline, tokens_of
+
+CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
+RAW = re.compile(r"<(script|style|textarea|xmp|template)\b[^>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+INLINE = {
+    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label"),
+    *("mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "u"),
+}
+    "a",
+    "abbr",
+    "acronym",
+    "b",
+    "bdi",
+    "bdo",
+    "big",
+    "cite",
+    "del",
+    "dfn",
+    "em",
+    "font",
+    "i",
+    "ins",
+    "label",
+    "mark",
+    "q",
+    "s",
+    "small",
+    "span",
+    "strike",
+    "strong",
+    "sub",
+    "sup",
+    "u",
+}
+WORDS = {"code", "kbd", "samp", "tt", "var", "math"}
+MARKS = {"img", "wbr", "input", "svg", "object", "iframe", "audio", "video", "canvas", "map", "embed", "picture"}
+UNREAD = {"pre", "noscript"}
+IMPLIED = {"li", "p", "td", "th", "tr", "dt", "dd", "option"}
+EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
+
+
+def read_html(data: bytes, path: Path) -> Content:
+    found = CHARSET.search(data[:4096])
+    text, encoding = decode(data, path, found[1].decode("ascii") if found else xml_declared(data))
+    try:
+        lxml_html.fromstring(data or b"<p/>")
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError, UnicodeDecodeError) as error:
+        if text.strip():
+            raise UserError(f"is not HTML ({error})", where=path, remedy="mend the file") from None
+    return Content({"": text}, list(_blocks(text)), lambda new: encoding.encode(new.get("", text), "xmlcharrefreplace"))
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    tokens = _tokens(text)
+    ends = ends_of(tokens, IMPLIED)
+    run_start, number = 0, 0
+    while number <= len(tokens):
+        token = tokens[number] if number < len(tokens) else None
+        if token is None or not _is_inline(token):
+            yield from _run(text, tokens, ends, range(run_start, number))
+            if token is not None and token.kind == "open" and _is_unread(token):
+                number = max(number, ends.get(number, number))
+            run_start = number + 1
+        elif token.kind == "open" and _role(token) in ("word", "alone"):
+            number = max(number, ends.get(number, number))
+        number += 1
+
+
+def _tokens(text: str) -> list[Token]:
+    """As of XML, but scripts and the like are one token each, names are in lower case, and some elements are empty."""
+    tokens: list[Token] = []
+    position = 0
+    for found in RAW.finditer(text):
+        tokens += _shifted(text[position : found.start()], position)
+        tokens.append(Token("other", found.start(), found.end(), found[0], "script"))
+        position = found.end()
+    return tokens + _shifted(text[position:], position)
+
+
+def _shifted(text: str, by: int) -> list[Token]:
+    shifted = []
+    for token in tokens_of(text):
+        name = token.name.lower()
+        kind = "empty" if token.kind == "open" and name in EMPTY else token.kind
+        shifted.append(Token(kind, token.start + by, token.end + by, token.raw, name))
+    return shifted
+
+
+def _is_inline(token: Token) -> bool:
+    if token.kind == "text":
+        return True
+    if token.kind == "other":
+        return token.raw.startswith("<!--")
+    return token.name in INLINE | WORDS | MARKS or token.name == "br"
+
+
+def _is_unread(token: Token) -> bool:
+    return token.name in UNREAD or _is_locked(token)
+
+
+def _is_locked(token: Token) -> bool:
+    attributes = {name.lower(): value for name, value in token.attributes.items()}
+    return attributes.get("translate") == "no" or "notranslate" in attributes.get("class", "").split()
+
+
+def _role(token: Token) -> Role:
+    if token.name == "br":
+        return "break"
+    if token.name in WORDS or (token.name in INLINE and _is_locked(token)):
+        return "word"
+    return "pair" if token.name in INLINE else "alone"
+
+
+def _run(text: str, tokens: list[Token], ends: dict[int, int], span: range) -> Iterator[Block]:
+    """Inline content between two block elements."""
+    own = list(tokens[span.start : span.stop])
+    while own and own[0].kind == "text" and not own[0].raw.strip():
+        own, span = own[1:], range(span.start + 1, span.stop)
+    while own and own[-1].kind == "text" and not own[-1].raw.strip():
+        own.pop()
+    if not any(token.kind == "text" for token in own):
+        return
+    for place, strip in ((0, str.lstrip), (-1, str.rstrip)):
+        if own[place].kind == "text":
+            own[place] = _stripped(own[place], strip)
+    within = {n - span.start: ends[n] - span.start for n in span if n in ends and ends[n] - span.start < len(own)}
+    pieces = Pieces(collapse=True)
+    inline(own, within, range(len(own)), _role, pieces, lambda start, end: text[start:end], count(1))
+    if pieces.has_text:
+        yield Block(own[0].start, own[-1].end, *pieces.content(), write=_escape)
+
+
+def _stripped(token: Token, strip: Callable[[str], str]) -> Token:
+    raw = strip(token.raw)
+    start = token.start + token.raw.index(raw)
+    return Token("text", start, start + len(raw), raw)
+
+
+def _escape(text: str, style: str | None) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\u00a0", "&nbsp;")

@@ -1,0 +1,143 @@
+"""XLIFF 1.2 and 2.x: targets are filled in beside their sources; what is approved or translated is locked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+from weitblick.errors import UserError
+from weitblick.formats.blocks import Block, Pieces
+from weitblick.formats.encoding import decode, xml_declared
+from weitblick.formats.file import Content
+from weitblick.formats.markup import Role, Token, check_xml, ends_of, escape, inline, text_of, tokens_of, with_attribute
+
+ROLES: dict[str, Role] = {
+    **dict.fromkeys(("g", "pc", "mrk", "sub"), "pair"),
+    **dict.fromkeys(("x", "ph", "cp"), "word"),
+    **dict.fromkeys(("bx", "bpt", "sc", "sm"), "open"),
+    **dict.fromkeys(("ex", "ept", "ec", "em"), "close"),
+    "it": "alone",
+}
+UNFINISHED = {"new", "needs-translation", "initial"}  # a target in this state is no translation
+
+
+def read_xliff(data: bytes, path: Path) -> Content:
+    check_xml(data, path)
+    text, encoding = decode(data, path, xml_declared(data))
+    tokens = tokens_of(text)
+    root = next((token for token in tokens if token.kind in ("open", "empty")), None)
+    if root is None or _local(root) != "xliff":
+        raise UserError("is XML, but no XLIFF", where=path, remedy="name an XLIFF file")
+    version = root.attributes.get("version", "")
+    if not version.startswith(("1.", "2.")):
+        raise UserError(f"is XLIFF {version or 'without a version'}", where=path, remedy="use XLIFF 1.2, 2.0 or 2.1")
+    blocks = list(_Reader(text, tokens, version[0] == "2").blocks())
+    return Content(
+        {"": text}, blocks, lambda new: encoding.encode(new.get("", text), "xmlcharrefreplace"), _notes(blocks)
+    )
+
+
+def _notes(blocks: list[Block]) -> list[str]:
+    locked = sum(block.status == "locked" for block in blocks)
+    return [f"{locked} of {len(blocks)} units are translated already and stay as they are"] if locked else []
+
+
+def _local(token: Token) -> str:
+    return token.name.rpartition(":")[2]
+
+
+class _Reader:
+    def __init__(self, text: str, tokens: list[Token], second: bool) -> None:
+        self.text, self.tokens, self.second = text, tokens, second
+        self.ends = ends_of(tokens)
+        self.unit = "segment" if second else "trans-unit"
+
+    def blocks(self) -> Iterator[Block]:
+        inherited: list[tuple[int, bool, str]] = []  # end of the element, whether it is translated, its id
+        for number, token in enumerate(self.tokens):
+            while inherited and number > inherited[-1][0]:
+                inherited.pop()
+            if token.kind != "open" or number not in self.ends:
+                continue
+            name, attributes = _local(token), token.attributes
+            if name in ("file", "group", "unit", "trans-unit"):
+                wanted = attributes.get("translate", "yes" if not inherited or inherited[-1][1] else "no") != "no"
+                inherited.append((self.ends[number], wanted, attributes.get("id", "")))
+            if name == self.unit and (not inherited or inherited[-1][1]):
+                yield from self._unit(number, inherited[-1][2] if inherited else "")
+
+    def _child(self, number: int, name: str) -> int | None:
+        place = number + 1
+        while place < self.ends[number]:
+            if self.tokens[place].kind in ("open", "empty") and _local(self.tokens[place]) == name:
+                return place
+            place = self.ends.get(place, place) + 1
+        return None
+
+    def _unit(self, number: int, id: str) -> Iterator[Block]:
+        source, target = self._child(number, "source"), self._child(number, "target")
+        if source is None or self.tokens[source].kind == "empty":
+            return
+        segmented = self._child(number, "seg-source")
+        place = source if segmented is None else segmented
+        pieces = Pieces()
+        inline(
+            self.tokens,
+            self.ends,
+            range(place + 1, self.ends[place]),
+            _role,
+            pieces,
+            lambda a, b: self.text[a:b],
+            count(1),
+        )
+        if not pieces.has_text:
+            return
+        own = self.tokens[number].attributes
+        told = None if target is None else "".join(map(text_of, self.tokens[target : self.ends[target] + 1]))
+        state = own.get("state") if self.second else (self.tokens[target].attributes.get("state") if target else None)
+        approved = own.get("approved") == "yes" or state in ("final", "signed-off", "reviewed")
+        finished = state not in UNFINISHED and told != "".join(
+            map(text_of, self.tokens[source : self.ends[source] + 1])
+        )
+        locked = bool(told and told.strip()) and (approved or finished)
+        span, finish = self._place(place, target)
+        edits: tuple[tuple[int, int, str], ...] = ()
+        if self.second:
+            tag = self.tokens[number]
+            edits = ((tag.start, tag.end, with_attribute(tag.raw, "state", "translated")),)
+        yield Block(
+            *span,
+            *pieces.content(),
+            target=told if locked else None,
+            status="locked" if locked else None,
+            id=id or None,
+            write=escape,
+            finish=finish,
+            bilingual=True,
+            edits=edits,
+        )
+
+    def _place(self, source: int, target: int | None) -> tuple[tuple[int, int], Callable[[str], str]]:
+        """Where the target goes, in place of the one that is there or behind the source, and what is around it."""
+        opening = self.tokens[source]
+        prefix = opening.name.removesuffix(_local(opening))
+        tag = f"<{prefix}target>" if target is None else re.sub(r"\s*/?>$", ">", self.tokens[target].raw)
+        tag = tag if self.second else with_attribute(tag, "state", "needs-review-translation")
+        name = f"{prefix}target" if target is None else self.tokens[target].name
+        if target is not None:
+            span = self.tokens[target].start, self.tokens[self.ends[target]].end
+            return span, lambda content: f"{tag}{content}</{name}>"
+        before = self.tokens[source - 1]
+        indent = before.raw if before.kind == "text" and not before.raw.strip() else ""
+        end = self.tokens[self.ends[source]].end
+        return (end, end), lambda content: f"{indent}{tag}{content}</{name}>"
+
+
+def _role(token: Token) -> Role:
+    name = _local(token)
+    attributes = token.attributes
+    if name == "mrk" and (attributes.get("mtype") == "protected" or attributes.get("translate") == "no"):
+        return "word"
+    return ROLES.get(name, "alone")
