@@ -82,7 +82,7 @@ def test_a_model_is_always_named_the_same_way() -> None:
     [
         (["translate", "--no-such-option"], "No such option"),
         (["nothing"], "No such command"),
-        (["translate", "a.srt", "--from", "srt"], "'srt' is not one of 'text'"),
+        (["translate", "a.srt", "--from", "rtf"], "'rtf' is not one of 'text'"),
         (["data", "convert", "a.en"], "Missing option '--output'"),
         (["score", "a.de"], "Missing option '--reference'"),
         (["translate", "a.en", "--beam", "0"], "greater than or equal to 1"),

@@ -13,7 +13,8 @@ import typer
 
 from weitblick.cli.console import log, print_json, progress_bar, set_log_level
 from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
-from weitblick.cli.options import Beam, Device, InputFormat, Json, Model, Quiet, Threads, Verbose
+from weitblick.cli.options import Beam, Device, Json, Model, Quiet, Threads, Verbose
+from weitblick.cli.real_files import AnyFormat, sort_inputs
 from weitblick.errors import UserError
 from weitblick.files import STANDARD, output_in, protect_inputs
 
@@ -88,7 +89,9 @@ def explain(
         ),
     ] = False,
     beam: Beam = None,
-    from_format: InputFormat = None,
+    from_format: Annotated[
+        AnyFormat | None, typer.Option("--from", help="Format of the input; known by name and content if absent.")
+    ] = None,
     threads: Threads = None,
     device: Device = "auto",
     quiet: Quiet = False,
@@ -182,7 +185,8 @@ def _documents(path: str, from_format: str | None, wanted: str | None, every: bo
     loaded."""
     from weitblick.documents import read_documents
 
-    documents = iter(read_documents([path], from_format))
+    real = sort_inputs([path], from_format).files
+    documents = iter([real[0].document] if real else read_documents([path], from_format))
     first = next(documents, None)
     if first is None:
         raise UserError("holds no document", where=path, remedy="name a file with at least one sentence")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,12 +19,12 @@ from weitblick.cli.options import (
     Beam,
     Device,
     FormatName,
-    InputFormat,
     Model,
     Quiet,
     Threads,
     Verbose,
 )
+from weitblick.cli.real_files import AnyFormat, sort_inputs, translate_real_file, translate_real_folder
 from weitblick.errors import UserError
 from weitblick.files import STANDARD, output_in, protect_inputs, read_lines, text_writer
 
@@ -48,7 +49,8 @@ def translate(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Documents, in any format of `weitblick data convert`; - or none is standard input.",
+            help="Subtitles, Office files, web pages, catalogues, plain text, or corpora in any format of "
+            "`weitblick data convert`; a folder of them; - or none is standard input.",
         ),
     ] = None,
     model: Model = None,
@@ -81,7 +83,9 @@ def translate(
             min=1, metavar="N", help="The N best translations of each sentence: NUMBER ||| TEXT ||| SCORES, or jsonl."
         ),
     ] = 1,
-    from_format: InputFormat = None,
+    from_format: Annotated[
+        AnyFormat | None, typer.Option("--from", help="Format of the input; known by name and content if absent.")
+    ] = None,
     to_format: Annotated[
         FormatName | None, typer.Option("--to", help="Format of the output; the input's if absent.")
     ] = None,
@@ -103,7 +107,9 @@ def translate(
 
     Example: cat talk.en | weitblick translate - -m runs/tiny/best --beam 1
 
-    Example: weitblick translate letter.txt --from prose -o brief.txt
+    Example: weitblick translate film.srt report.docx -o german/
+
+    Example: weitblick translate inbox -o outbox
     """
     set_log_level(quiet, verbose)
     inputs = _inputs(files or [])
@@ -129,7 +135,7 @@ def translate(
 
 def _inputs(files: list[str]) -> list[str]:
     """Without files standard input is read, unless that is a keyboard."""
-    check_inputs(files)
+    check_inputs(files, folders=True)
     if not files and sys.stdin.isatty():
         raise UserError("no document is named", remedy="name a file, or - for standard input")
     return files or [STANDARD]
@@ -163,11 +169,22 @@ def _translate_files(
     if not world.first:
         team.follow()
         return
-    corpora = _corpora(files, formats[0], translator)
-    paths = _outputs(output, corpora, files)
+    given = sort_inputs(files, formats[0], translator.pipeline.source_language)
+    for folder in given.folders:
+        translate_real_folder(folder, output, team)
+    corpora = _corpora(given.corpora, formats[0], translator) if given.corpora else []
+    names = [str(file.path) for file in given.files] + [str(corpus.paths[0]) for corpus in corpora]
+    paths = _outputs(output, names, files)
     hidden = output == STANDARD and sys.stdout.isatty()  # translations on the terminal are progress enough
-    with progress_bar(_work(corpora, translator, options), "translating", hidden=hidden) as advance, reporting(advance):
-        for corpus, path in zip(corpora, paths, strict=True):
+    work = _work(corpora, [file.document for file in given.files], translator, options)
+    with progress_bar(work, "translating", hidden=hidden) as advance, reporting(advance):
+        for file, path in zip(given.files, paths, strict=False):
+            if formats[1] or scores or options.n_best > 1:  # only a corpus has room for that
+                shape = _Shape(formats[1] or "jsonl", scores, options.n_best)
+                shape.write(team.translations([file.document]), path)
+            else:
+                translate_real_file(file, path, team)
+        for corpus, path in zip(corpora, paths[len(given.files) :], strict=True):
             log.debug("%s: read as %s", corpus.paths[0], corpus.format.name)
             shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
             shape.write(team.translations(corpus), path)
@@ -185,10 +202,9 @@ def _corpora(files: list[str], format: str | None, translator: Translator) -> li
     return [Corpus(paths, format, languages=languages) for paths in together]
 
 
-def _outputs(output: str, corpora: Sequence[Corpus], files: Sequence[str]) -> list[str]:
-    """Where each corpus goes: nothing is written over an input, nor twice to one place."""
-    names = [Path(corpus.paths[0]).name for corpus in corpora]
-    paths = [output_in(output, name, folder=len(corpora) > 1) for name in names]
+def _outputs(output: str, inputs: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Where each input goes: nothing is written over an input, nor twice to one place."""
+    paths = [output_in(output, Path(name).name, folder=len(inputs) > 1) for name in inputs]
     protect_inputs(files, paths)
     twice = next((path for path in paths if paths.count(path) > 1 and path != STANDARD), None)
     if twice is not None:
@@ -276,7 +292,9 @@ def _stream(translator: Translator, files: list[str], output: str, options: Tran
         sys.stdout.flush()
 
 
-def _work(corpora: Sequence[Corpus], translator: Translator, options: TranslationOptions) -> int | None:
+def _work(
+    corpora: Sequence[Corpus], files: Sequence[Document], translator: Translator, options: TranslationOptions
+) -> int | None:
     """How many sentences there are to translate, in all passes; None if that cannot be known before they are read."""
     from weitblick.documents import read_documents
 
@@ -285,5 +303,6 @@ def _work(corpora: Sequence[Corpus], translator: Translator, options: Translatio
         return None
     languages = (translator.pipeline.source_language, translator.pipeline.target_language)
     read = (read_documents(corpus.paths, corpus.format.name, languages=languages) for corpus in corpora)
-    sentences = sum(1 for documents in read for document in documents for s in document.sentences if s.source.strip())
+    documents = chain(files, *read)
+    sentences = sum(1 for document in documents for s in document.sentences if s.source.strip() and s.status != "locked")
     return sentences * (options.passes if options.context and translator.model.reads_translations else 1)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weitblick.errors import UserError
+from weitblick.files import STANDARD
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -34,7 +37,10 @@ class Encoding:
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """A file, or the start of it."""
+    """A file, or the start of it; `-` is standard input, of which the start is not consumed."""
+    if str(path) == STANDARD:
+        stream = sys.stdin.buffer
+        return stream.read() if most is None else stream.peek(most) if isinstance(stream, io.BufferedReader) else b""
     try:
         if path.is_dir():
             raise UserError("is a directory, not a file", where=path, remedy="name a file")

@@ -22,32 +22,6 @@ INLINE = {
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label"),
     *("mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "u"),
 }
-    "a",
-    "abbr",
-    "acronym",
-    "b",
-    "bdi",
-    "bdo",
-    "big",
-    "cite",
-    "del",
-    "dfn",
-    "em",
-    "font",
-    "i",
-    "ins",
-    "label",
-    "mark",
-    "q",
-    "s",
-    "small",
-    "span",
-    "strike",
-    "strong",
-    "sub",
-    "sup",
-    "u",
-}
 WORDS = {"code", "kbd", "samp", "tt", "var", "math"}
 MARKS = {"img", "wbr", "input", "svg", "object", "iframe", "audio", "video", "canvas", "map", "embed", "picture"}
 UNREAD = {"pre", "noscript"}

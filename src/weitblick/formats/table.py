@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weitblick.documents.corpora import ENDINGS, ROOTS
 from weitblick.errors import UserError
+from weitblick.files import STANDARD
 from weitblick.formats.ass import read_ass
 from weitblick.formats.docx import read_docx
 from weitblick.formats.encoding import MARKS, read_bytes
@@ -77,6 +78,8 @@ def format_of(path: str | Path, data: bytes | None = None) -> str | None:
     """The name of a file's format, by its name and content. None: a corpus, in one of the formats of
     `weitblick.documents`, as far as can be told. What cannot be read is refused, by name."""
     path = Path(path)
+    if data is None and str(path) != STANDARD and path.exists() and not path.is_file():
+        return None  # a pipe, which can be read only once
     start = read_bytes(path, PEEKED) if data is None else data[:PEEKED]
     ending = path.suffix.lower()
     row = next((row for row in FORMATS.values() if ending in row.endings), None)
@@ -116,8 +119,12 @@ def _package(path: Path, data: bytes) -> str:
     raise _unread(path, UNREAD.get(path.suffix.lower(), "a zip file"))
 
 
+class UnreadFileError(UserError):
+    """A file of a kind that is not read at all, as against one that is damaged."""
+
+
 def _unread(path: Path, kind: str) -> UserError:
-    return UserError(f"is {kind}, which is not read", where=path, remedy=f"formats: {', '.join(FORMATS)}")
+    return UnreadFileError(f"is {kind}, which is not read", where=path, remedy=f"formats: {', '.join(FORMATS)}")
 
 
 def read_file(path: str | Path, format: str | None = None, *, language: str = "en") -> TranslatableFile:

@@ -11,7 +11,7 @@ from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.files import atomic_path
 from weitblick.formats.file import Align, TranslatableFile
-from weitblick.formats.table import format_of, read_file
+from weitblick.formats.table import UnreadFileError, format_of, read_file
 
 Translate = Callable[[Document], Document]
 MOST_NOTES = 10  # lines about single sentences; of more, their number
@@ -66,7 +66,8 @@ def translate_folder(
     """Translate every file below `folder` into the same place below `output`.
 
     A file that was translated before and has not changed since is left alone, so that the command can be stopped and
-    started again. A file that cannot be read is named, the others are translated, and the end is an error.
+    started again. A file of a kind that is not read is named and left out; if one is damaged, the others are translated
+    all the same, and the end is an error.
     """
     tasks = list(tasks_of(folder, output))
     if not tasks:
@@ -85,7 +86,7 @@ def translate_folder(
             with atomic_path(task.output) as temporary:
                 temporary.write_bytes(data)
         except UserError as error:
-            failed += 1
+            failed += not isinstance(error, UnreadFileError)
             warn(str(error))
             continue
         say(f"{number}/{len(tasks)} {task.output} ({file.format}, {len(file.document.sentences)} sentences)")
