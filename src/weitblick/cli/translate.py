@@ -304,5 +304,7 @@ def _work(
     languages = (translator.pipeline.source_language, translator.pipeline.target_language)
     read = (read_documents(corpus.paths, corpus.format.name, languages=languages) for corpus in corpora)
     documents = chain(files, *read)
-    sentences = sum(1 for document in documents for s in document.sentences if s.source.strip() and s.status != "locked")
+    sentences = sum(
+        1 for document in documents for s in document.sentences if s.source.strip() and s.status != "locked"
+    )
     return sentences * (options.passes if options.context and translator.model.reads_translations else 1)
