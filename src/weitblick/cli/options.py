@@ -37,6 +37,14 @@ Model = Annotated[
         "--model", "-m", metavar="FOLDER", help="A model folder; the model that comes with weitblick if absent."
     ),
 ]
+Approved = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory",
+        metavar="FILE",
+        help="Approved translations that decide how the rest is translated: TMX, JSONL, TSV, ...; may be repeated.",
+    ),
+]
 Corpus = Annotated[
     list[str],
     typer.Argument(

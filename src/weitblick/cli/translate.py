@@ -15,6 +15,7 @@ import typer
 from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
 from weitblick.cli.loading import check_inputs, load_translator, prepare_torch
 from weitblick.cli.options import (
+    Approved,
     BatchTokens,
     Beam,
     Device,
@@ -54,6 +55,7 @@ def translate(
         ),
     ] = None,
     model: Model = None,
+    memory: Approved = None,
     output: Annotated[
         str,
         typer.Option(
@@ -110,6 +112,8 @@ def translate(
     Example: weitblick translate film.srt report.docx -o german/
 
     Example: weitblick translate inbox -o outbox
+
+    Example: weitblick translate report.en --memory approved.tmx -o report.de
     """
     set_log_level(quiet, verbose)
     inputs = _inputs(files or [])
@@ -125,6 +129,13 @@ def translate(
 
     world = join_world(device)
     translator = load_translator(model, str(world.device), threads, int8=int8)
+    if memory:
+        from weitblick.memory import Memory
+
+        pipeline = translator.pipeline
+        approved = Memory.read(memory, (pipeline.source_language, pipeline.target_language))
+        translator.approvals.check_direction(approved)
+        options = replace(options, memory=approved)
     if stream:
         _stream(translator, inputs, output, options, scores)
     else:
@@ -278,7 +289,11 @@ def _stream(translator: Translator, files: list[str], output: str, options: Tran
     if files != [STANDARD] or output != STANDARD or options.n_best > 1:
         raise UserError("--stream reads standard input and writes one line for each to standard output")
     stream = translator.stream(
-        beam=options.beam, length_penalty=options.length_penalty, context=options.context, passes=options.passes
+        beam=options.beam,
+        length_penalty=options.length_penalty,
+        context=options.context,
+        passes=options.passes,
+        memory=options.memory,
     )
     for line in read_lines(STANDARD):
         if not line.strip() or line.strip() == DOCUMENT_OPENING:

@@ -228,6 +228,26 @@ class ContextStageSection(StageSection):
     )
 
 
+class MemorySection(Section):
+    kind: Literal["none", "pointer"] = Field("none", description="whether the model can point at approved translations")
+    dimension: int = Field(64, gt=0, description="width of queries and keys")
+    hidden: int = Field(32, gt=0, description="width of the network that decides on the pointer's share")
+    candidates: int = Field(16, gt=0, description="approved sentences that a sentence may look at")
+    sentence_attention: Literal["sparse", "none"] = Field(
+        "sparse", description="a few of these sentences by their best-matching words first; none: all words at once"
+    )
+
+
+class MemoryStageSection(Section):
+    documents: int = Field(480, gt=0, description="training documents, in runs of twelve that follow each other")
+    dev_documents: int = Field(48, gt=0, description="dev documents that each epoch is judged by")
+    epochs: int = Field(3, gt=0, description="times that every document is seen")
+    learning_rate: float = Field(2e-3, gt=0, description="peak rate of Adam, falling to a twentieth")
+    before: int = Field(5, ge=0, description="documents before that a project remembers")
+    past_only: float = Field(0.5, ge=0, le=1, description="share of documents that see only their own past")
+    random: float = Field(0.25, ge=0, le=1, description="share of documents that see a memory of another text")
+
+
 class Recipe(Section):
     base: str | list[str] | None = Field(
         None, description="the recipe, or recipes laid over each other in this order, that this one changes"
@@ -236,7 +256,9 @@ class Recipe(Section):
     seed: int = Field(1, description="of everything random")
     threads: int | None = Field(None, gt=0, description="threads of PyTorch on the CPU; all cores if not given")
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, ...")
-    stage: Literal["both", "sentence", "context"] = Field("both", description="which stages to run")
+    stage: Literal["both", "sentence", "context", "memory"] = Field(
+        "both", description="which stages to run; memory: a pointer to approved translations for the model of stage1"
+    )
     stage1: str | None = Field(
         None,
         description="model folder of another run to start from; stage: sentence trains it on, and a context layer of "
@@ -248,6 +270,10 @@ class Recipe(Section):
     context: ContextSection = Field(default_factory=ContextSection, description="document-level context")
     sentence_stage: StageSection = Field(default_factory=StageSection, description="stage 1")
     context_stage: ContextStageSection = Field(default_factory=ContextStageSection, description="stage 2")
+    memory: MemorySection = Field(default_factory=MemorySection, description="pointer to approved translations")
+    memory_stage: MemoryStageSection = Field(
+        default_factory=MemoryStageSection, description="training of that pointer, the rest of the model untouched"
+    )
 
     @model_validator(mode="after")
     def _check_combination(self) -> Recipe:

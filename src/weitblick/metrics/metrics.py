@@ -102,6 +102,35 @@ class Chrf(Metric):
         return np.where(norm > 0, 100 * (1 + weight) * precision * recall / np.where(norm > 0, norm, 1.0), 0.0)
 
 
+class Ter(Metric):
+    """Translation edit rate: words put in, taken out, replaced and moved, over the words of the reference; less is
+    better. Counts: edits, words of the reference."""
+
+    name, label = "ter", "TER"
+
+    def __init__(self) -> None:
+        from sacrebleu.metrics import TER
+
+        self._ter = TER()
+        self.references = 1
+
+    @property
+    def signature(self) -> str:
+        import sacrebleu
+
+        how = "case:lc|tok:tercom|norm:no|punct:yes|asian:no"
+        return f"TER|nrefs:{self.references}|{how}|sacrebleu:{sacrebleu.__version__}"
+
+    def statistics(self, hypotheses: Sequence[str], *references: Sequence[str]) -> Counts:
+        self.references = len(references)
+        return _sacrebleu_counts(self._ter, hypotheses, references)
+
+    def score(self, counts: Counts) -> NDArray[np.float64]:
+        edits, words = counts[..., 0], counts[..., 1]
+        nothing = np.where(edits > 0, 100.0, 0.0)
+        return np.where(words > 0, 100 * edits / np.maximum(words, 1e-9), nothing)
+
+
 class MosesText:
     """Moses tokenisation of a language, each distinct line only once; `signature` names it.
 
@@ -137,16 +166,19 @@ def _sacrebleu_counts(metric: Any, hypotheses: Sequence[str], references: Sequen
     return np.asarray(rows, dtype=np.float64)
 
 
-METRICS = ("bleu", "sacrebleu", "dbleu", "chrf", "meteor")
-WITHOUT_LANGUAGE = ("sacrebleu", "dbleu", "chrf")
+METRICS = ("bleu", "sacrebleu", "dbleu", "chrf", "ter", "meteor")
+WITHOUT_LANGUAGE = ("sacrebleu", "dbleu", "chrf", "ter")
 """Metrics that need not know the language: Moses tokenisation does, and METEOR's stems and function words do."""
+ON_REQUEST = ("ter",)
+"""Metrics that take much longer than the others."""
 
 
 def default_metrics(language: str | None) -> tuple[str, ...]:
-    """All that can be computed for a language, or without knowing it."""
+    """All that can be computed for a language, or without knowing it, in little time."""
     if language is None:
-        return WITHOUT_LANGUAGE
-    return tuple(name for name in METRICS if name != "meteor" or language in METEOR_LANGUAGES)
+        return tuple(name for name in WITHOUT_LANGUAGE if name not in ON_REQUEST)
+    usual = (name for name in METRICS if name not in ON_REQUEST)
+    return tuple(name for name in usual if name != "meteor" or language in METEOR_LANGUAGES)
 
 
 def check_metric(name: str, language: str | None) -> None:
@@ -175,6 +207,8 @@ def build_metric(name: str, language: str | None = None, *, tokenised: bool = Fa
             return Bleu("dbleu", "d-BLEU", unit="document")
         case "chrf":
             return Chrf()
+        case "ter":
+            return Ter()
         case _:
             return Meteor(str(language), **meteor)
 

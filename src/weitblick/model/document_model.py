@@ -14,6 +14,7 @@ from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
 from weitblick.context.module import ContextModule, ContextResult, Projected
 from weitblick.model.context import PLAIN, Context, ContextOptions, Sides
+from weitblick.model.pointer import MemoryPointer
 from weitblick.model.sources import Sources
 from weitblick.model.words import Pointer, Softmax, WordDistribution
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
@@ -44,10 +45,11 @@ class DocumentModel(nn.Module):
         context: ContextModule | None,
         section: ContextSection,
         frozen: SentenceModel | None = None,
+        pointer: MemoryPointer | None = None,
     ) -> None:
         super().__init__()
         self.sentence, self.context, self.section = sentence, context, section
-        self.frozen = frozen
+        self.frozen, self.pointer = frozen, pointer
         if frozen is not None:
             frozen.requires_grad_(False)
 

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch.overrides import TorchFunctionMode
 
 from weitblick import __version__
-from weitblick.config.recipe import ContextSection, ModelSection
+from weitblick.config.recipe import ContextSection, MemorySection, ModelSection
 from weitblick.errors import UserError
 from weitblick.files import atomic_folder, check_files, check_plain, read_json, settled_folder, sha256, write_json
 from weitblick.model.build import build
@@ -38,6 +38,7 @@ class ModelConfig(BaseModel):
     weitblick: str = __version__
     model: ModelSection
     context: ContextSection
+    memory: MemorySection = Field(default_factory=MemorySection)
     source_vocabulary: int = Field(gt=0)
     target_vocabulary: int = Field(gt=0)
     facts: dict[str, Any] = Field(default_factory=dict)
@@ -69,6 +70,7 @@ def save_model(
         config = ModelConfig(
             model=model_section,
             context=model.section,
+            memory=MemorySection() if model.pointer is None else model.pointer.section,
             source_vocabulary=len(pipeline.source_vocabulary),
             target_vocabulary=len(pipeline.target_vocabulary),
             facts=facts,
@@ -111,7 +113,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     if sizes != stored:
         raise UserError(f"vocabularies of {sizes} do not fit the model's {stored}", where=folder / TEXT)
     with _Uninitialised():
-        model = build(config.model, config.context, *sizes)
+        model = build(config.model, config.context, *sizes, config.memory)
     load_weights(model, read_weights(folder / WEIGHTS), folder / WEIGHTS)
     model.eval().to(device)
     return LoadedModel(model, pipeline, config.model, config.context, config.facts)
@@ -137,6 +139,8 @@ def model_card(config: ModelConfig) -> str:
         if context.kind == "none"
         else f"{context.kind} context, {context.integration} integration, {context.direction}"
     )
+    if config.memory.kind != "none":
+        kind += ", with a pointer to approved translations"
     lines = [
         "# A Weitblick model",
         "",

@@ -72,6 +72,11 @@ class TextPipeline(ABC):
     def words(self, ids: Sequence[int], side: Side) -> list[tuple[int, int, str]]:
         """The pieces grouped into words: (start, end, surface), in order and covering all of `ids`."""
 
+    def continuing(self, ids: Sequence[int], side: Side) -> list[bool]:
+        """For each piece whether it continues a word that began before it."""
+        starts = {start for start, _, _ in self.words(ids, side)}
+        return [place not in starts for place in range(len(ids))]
+
     @abstractmethod
     def _files(self) -> dict[str, bytes]:
         """The learned parts, by file name."""

@@ -100,6 +100,9 @@ class _Run:
 
     def train(self) -> Path:
         best, model = self.folder / "best", self.base
+        if self.recipe.stage == "memory":
+            self._train_memory(best)
+            return best
         if self.recipe.stage == "sentence" or (self.recipe.stage == "both" and self.base is None):
             model, result = self._train_sentence_model()
             if self.recipe.stage == "sentence":
@@ -144,6 +147,18 @@ class _Run:
             focus=None if model.context is None else Focus.of(section, self.pipeline),
         )
         return self._train_stage(task, model, result)
+
+    def _train_memory(self, result: Path) -> None:
+        """The model of another run with a pointer to approved translations; nothing else of it changes."""
+        from weitblick.training.memory import train_pointer
+
+        if self.recipe.stage1 is None:
+            raise UserError("stage: memory needs a trained model", where=self.folder, remedy="set stage1=FOLDER")
+        if self.world.first:  # minutes on one core: other processes would only be in the way
+            base = load_model(self.recipe.stage1, self.world.device)
+            figures = train_pointer(base, self.recipe, self.stores["train"], self.stores["dev"])
+            save_model(result, base.model, base.pipeline, base.model_section, {**base.facts, **figures})
+        self.world.barrier()
 
     def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
         """Trains a stage, or goes on with it, and leaves its model in a folder of its own."""

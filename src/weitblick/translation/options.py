@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from weitblick.config.recipe import GenerationSection
 from weitblick.errors import UserError
+from weitblick.memory import Memory
 from weitblick.translation.beam import SearchOptions
 
 
@@ -19,6 +20,7 @@ class Wishes(TypedDict, total=False):
     context: bool
     passes: int
     batch_tokens: int
+    memory: Memory | None
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class TranslationOptions:
     """beam: hypotheses per sentence, 1 is greedy; length_penalty: exponent of the length that scores are divided by
     (both None: the model's own); n_best: translations to give of each sentence; context: false translates every
     sentence on its own; passes: over a document, where translations are context of each other; batch_tokens: source
-    tokens times beam at a time."""
+    tokens times beam at a time; memory: approved translations that decide how the rest is translated."""
 
     beam: int | None = None
     length_penalty: float | None = None
@@ -34,6 +36,7 @@ class TranslationOptions:
     context: bool = True
     passes: int = 2
     batch_tokens: int = 4096
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
         if self.passes < 1:

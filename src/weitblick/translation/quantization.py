@@ -22,4 +22,5 @@ def quantize_linears(model: DocumentModel) -> DocumentModel:
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", UserWarning)
         quantized = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
+    quantized.pointer = model.pointer  # small, and the keys of approved translations outlive this process
     return quantized.eval()

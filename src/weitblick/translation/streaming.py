@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 
 import torch
 
 from weitblick.context.module import Projected
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.model.approved import Approved
+from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.text.base import TextPipeline
+from weitblick.translation.approvals import HOW_TO_TRAIN, NO_POINTER, Approvals
 from weitblick.translation.beam import Hypothesis, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import Translation, Unit, Warn, join_documents, split_documents
@@ -24,7 +28,14 @@ class Stream:
     is never changed.
     """
 
-    def __init__(self, model: DocumentModel, pipeline: TextPipeline, options: TranslationOptions, warn: Warn) -> None:
+    def __init__(
+        self,
+        model: DocumentModel,
+        pipeline: TextPipeline,
+        options: TranslationOptions,
+        warn: Warn,
+        approvals: Approvals | None = None,
+    ) -> None:
         if options.context and model.context is not None and not model.online:
             raise UserError(
                 "the model reads the sentences that follow, too (context.direction: offline)",
@@ -36,13 +47,34 @@ class Stream:
         self.with_context = options.context and model.context is not None
         # Each past sentence is projected once. Baselines read a few only; those before are not kept.
         self.past: deque[Projected] = deque(maxlen=model.context.sentences if model.context is not None else None)
+        self.approvals = approvals
+        self.sentences: list[tuple[int, str]] = []  # position and text of each so far
+        self.confirmed: dict[int, Unit] = {}
         self.position = 0
-        self.count = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.sentences)
 
     def end_document(self) -> None:
-        """What follows is another document: it starts without context."""
+        """What follows is another document: it starts without context. What was confirmed belongs to the one before."""
         self.past.clear()
-        self.position = self.count = 0
+        self.sentences, self.confirmed = [], {}
+        self.position = 0
+
+    def confirm(self, number: int, text: str) -> None:
+        """A human's translation of a sentence so far, by its number from 0: the sentences that follow are translated
+        alike. Given again it takes the place of the one before."""
+        if not 0 <= number < self.count:
+            raise IndexError(f"sentence {number} of {self.count} so far cannot be confirmed")
+        if self.approvals is None:
+            raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
+        position, sentence = self.sentences[number]
+        source, target = self.pipeline.encode_source([sentence])[0], self.pipeline.encode_target([text])[0]
+        longest = self.pipeline.longest_sentence
+        self.confirmed[number] = Unit(
+            0, position, number, sentence, source[:longest], target[:longest], locked=True, target=text
+        )
 
     def translate(self, sentence: str) -> str:
         """The translation of the next sentence."""
@@ -54,9 +86,10 @@ class Stream:
         """The n best translations of the next sentence; none for a sentence without words."""
         document = Document("stream", (Sentence(sentence),))
         units = split_documents([document], self.pipeline, self._numbered)
+        first = self.position
         found = [self._translate(unit) for unit in units]
         self.position += not units
-        self.count += 1
+        self.sentences.append((first, sentence))
         return join_documents([document], units, found, self.pipeline)[0].translations[0]
 
     def _numbered(self, message: str) -> None:
@@ -66,9 +99,19 @@ class Stream:
         sources = Sources([unit.source], [0], [self.position], self.device)
         states = sources.encode(self.model.sentence)
         context = self.model.context_from(self.past) if self.with_context else None
+        pointer = self._pointer(unit)
+        if pointer is not None:
+            context = replace(context or Context(), pointer=pointer)
         memory, _ = self.model.encode(sources.pack([0]), context, states=states)
         (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.search)
         if self.with_context:
             self.past.append(self.model.project(sources, states, [hypotheses[0].ids]))
         self.position += 1
         return hypotheses
+
+    def _pointer(self, unit: Unit) -> Approved | None:
+        """To the pairs of the memory and to what was confirmed so far."""
+        if self.approvals is None:
+            return None
+        confirmed = [self.confirmed[number] for number in sorted(self.confirmed)]
+        return self.approvals.pointer_for([*confirmed, replace(unit, position=self.position)], self.options.memory)

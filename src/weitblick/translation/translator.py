@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -16,13 +17,15 @@ from weitblick.distributed import resolve_device
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
 from weitblick.files import settled_folder
+from weitblick.model.approved import Approved
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import CONFIG, load_model
 from weitblick.text.base import TextPipeline
 from weitblick.translation.alignment import Alignment, align
+from weitblick.translation.approvals import Approvals
 from weitblick.translation.options import TranslationOptions, Wishes
 from weitblick.translation.streaming import Stream
-from weitblick.translation.units import TranslatedDocument, Warn, join_documents, split_documents
+from weitblick.translation.units import TranslatedDocument, Unit, Warn, join_documents, split_documents
 from weitblick.translation.window import translate_units
 
 DEFAULT_MODEL = Path(__file__).parent.parent / "shipped"
@@ -83,7 +86,9 @@ class Translator:
 
     def stream(self, **wishes: Unpack[Wishes]) -> Stream:
         """A document that comes sentence by sentence, for online models: `stream.translate(sentence)`."""
-        return Stream(self.model, self.pipeline, TranslationOptions(**wishes), self.warn)
+        options = TranslationOptions(**wishes)
+        able = options.memory is not None or self.model.pointer is not None
+        return Stream(self.model, self.pipeline, options, self.warn, self.approvals if able else None)
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Alignment]:
         """For each (source, translation): which words of the translation come from which of the source."""
@@ -92,8 +97,19 @@ class Translator:
     def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         """Some documents, all at once."""
         units = split_documents(documents, self.pipeline, self.warn)
-        found = translate_units(self.model, units, options)
+        found = translate_units(self.model, units, options, pointer=self.pointer_for(units, options))
         return join_documents(documents, units, found, self.pipeline)
+
+    def pointer_for(self, units: Sequence[Unit], options: TranslationOptions) -> Approved | None:
+        """What these units may point at: the memory's pairs, and the locked sentences of their documents."""
+        if options.memory is None and self.model.pointer is None:
+            return None
+        return self.approvals.pointer_for(units, options.memory, locked=options.context)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Keeps the keys of approved translations; a model without a pointer has none."""
+        return Approvals(self.model, self.pipeline)
 
 
 def default_model() -> Path:

@@ -42,7 +42,7 @@ class Unit:
 
     document, position: where it stands; every part has a position of its own
     sentence: index in its document
-    given: target ids that a user gave; `locked` ones stay, others are a first draft
+    given: target ids that a user gave, and `target` their text; `locked` ones stay, others are a first draft
     """
 
     document: int
@@ -52,6 +52,7 @@ class Unit:
     source: list[int]
     given: list[int] | None = None
     locked: bool = False
+    target: str | None = None
 
 
 def split_documents(documents: Sequence[Document], pipeline: TextPipeline, warn: Warn) -> list[Unit]:
@@ -70,7 +71,7 @@ def split_documents(documents: Sequence[Document], pipeline: TextPipeline, warn:
             for text, part in parts:
                 given = _given(sentence, pipeline) if len(parts) == 1 else None
                 locked = is_locked(sentence)
-                units.append(Unit(number, position, index, text, part, given, locked))
+                units.append(Unit(number, position, index, text, part, given, locked, sentence.target))
                 position += 1
             position += not parts
     return units

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
+from weitblick.model.words import Pointer
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.progress import report
@@ -19,10 +21,14 @@ Found = list[list[Hypothesis]]
 
 @torch.no_grad()
 def translate_units(
-    model: DocumentModel, units: Sequence[Unit], options: TranslationOptions, reads: Sequence[int] | None = None
+    model: DocumentModel,
+    units: Sequence[Unit],
+    options: TranslationOptions,
+    reads: Sequence[int] | None = None,
+    pointer: Pointer | None = None,
 ) -> Found:
     """The hypotheses of every unit, best first; none for locked ones. `reads`, a control: for each document the one
-    whose context its sentences read, if that is not their own."""
+    whose context its sentences read, if that is not their own; `pointer`: to what is approved."""
     device = next(model.parameters()).device
     sources = Sources([u.source for u in units], [u.document for u in units], [u.position for u in units], device)
     readers = sources if reads is None else sources.reading([reads[unit.document] for unit in units])
@@ -35,7 +41,7 @@ def translate_units(
     options = options.of(model.sentence.generation)
     if not options.context or not model.reads_translations:
         context = model.context_of(sources, memory, approved=approved) if options.context else None
-        _translate(model, readers, free, memory, context, options, options.search, found)
+        _translate(model, readers, free, memory, _pointing(context, pointer), options, options.search, found)
         return found
 
     targets = [unit.given or [] for unit in units]
@@ -43,14 +49,19 @@ def translate_units(
     first = model.first_pass()
     first_memory = memory if first is model else sources.encode(first.sentence)
     search = options.first_search if options.passes > 1 else options.search
-    _translate(first, sources, undrafted, first_memory, None, options, search, found)
+    pointing = _pointing(None, pointer) if first is model else None
+    _translate(first, sources, undrafted, first_memory, pointing, options, search, found)
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
         context = model.context_of(sources, memory, targets, approved)
         search = options.search if number == options.passes else options.first_search
-        _translate(model, readers, free, memory, context, options, search, found)
+        _translate(model, readers, free, memory, _pointing(context, pointer), options, search, found)
     return found
+
+
+def _pointing(context: Context | None, pointer: Pointer | None) -> Context | None:
+    return context if pointer is None else replace(context or Context(), pointer=pointer)
 
 
 def _translate(

@@ -1,0 +1,181 @@
+"""`weitblick postedit`: a translator simulated with references, sentence after sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
+from weitblick.errors import UserError
+
+if TYPE_CHECKING:
+    from weitblick.documents import Document
+    from weitblick.postedit.systems import Progress
+
+
+def register(app: typer.Typer) -> None:
+    app.command("postedit", rich_help_panel="Judge")(postedit)
+
+
+def postedit(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Documents in any corpus format.")],
+    reference: Annotated[
+        str | None, typer.Argument(metavar="[REFERENCE]", help="Their translations; not for formats with both sides.")
+    ] = None,
+    model: Model = None,
+    memory: Approved = None,
+    systems: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Of none, approved, project, random, machine, adapt: all.")
+    ] = None,
+    before: Annotated[int, typer.Option(min=0, help="Documents before that belong to the project.")] = 5,
+    beam: Beam = 4,
+    trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 2000,
+    seed: Seed = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for the translations of each system.")
+    ] = None,
+    from_format: InputFormat = None,
+    as_json: Json = False,
+    threads: Threads = None,
+    device: Device = "auto",
+) -> None:
+    """Simulate a translator who approves sentence after sentence, and measure what that does for the rest.
+
+    References take the place of the translator: sentence i sees what was approved before it.
+
+    Example: weitblick postedit dev.en dev.de
+
+    Example: weitblick postedit dev.en dev.de --systems none,approved,random --memory approved.tmx --json
+    """
+    from weitblick.postedit.systems import POINTING, Simulation, chosen_systems
+
+    chosen = chosen_systems(systems)
+
+    from weitblick.allocator import tune_allocator
+    from weitblick.memory import Memory
+    from weitblick.postedit.report import postedit as run
+    from weitblick.translation.options import TranslationOptions
+    from weitblick.translation.translator import Translator
+
+    tune_allocator()
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    options = TranslationOptions(beam=beam)
+    translator = Translator.load(model, device, warn=lambda message: None)
+    languages = (translator.pipeline.source_language, translator.pipeline.target_language)
+    documents = _documents([source, *([reference] if reference else [])], from_format, languages)
+    if "random" in chosen and len(documents) < 2:
+        raise UserError(
+            "holds one document, and a random memory needs another",
+            where=source,
+            remedy="give several documents, or --systems without random",
+        )
+    pairs = None
+    if set(chosen) & set(POINTING):
+        approvals = translator.approvals
+        if memory:
+            pairs = Memory.read(memory, languages)
+            approvals.check_direction(pairs)
+    with _progress(chosen, documents) as progress:
+        simulation = Simulation(
+            translator, documents, options, memory=pairs, before=before, seed=seed, progress=progress
+        )
+        report = run(simulation, chosen, trials=trials, seed=seed)
+    if output is not None:
+        _write(output, documents, report.translations)
+    if as_json:
+        typer.echo(json.dumps(report.figures, ensure_ascii=False, indent=2))
+    else:
+        typer.echo(table(report.figures))
+
+
+def _documents(paths: list[str], format: str | None, languages: tuple[str, str]) -> list[Document]:
+    from weitblick.documents import read_documents
+
+    documents = [d for d in read_documents(paths, format, languages=languages) if d.sentences]
+    for document in documents:
+        for number, sentence in enumerate(document.sentences, 1):
+            if sentence.target is None:
+                raise UserError(
+                    f"sentence {number} of document {document.id} has no reference",
+                    where=paths[0],
+                    remedy="name the file of references as well",
+                )
+    return documents
+
+
+def _write(folder: Path, documents: list[Document], translations: dict[str, list[list[str]]]) -> None:
+    from dataclasses import replace
+
+    from weitblick.documents import write_translations
+
+    for name, texts in translations.items():
+        translated = (
+            replace(d, sentences=tuple(replace(s, target=t) for s, t in zip(d.sentences, own, strict=True)))
+            for d, own in zip(documents, texts, strict=True)
+        )
+        write_translations(translated, folder / f"{name}.txt", "text")
+
+
+def table(figures: dict[str, Any]) -> str:
+    """The figures for people: a row for each system."""
+    columns = (("", 10), ("BLEU", 6), ("to none", 27), ("over random", 27), ("chrF", 7), ("TER", 7), ("recall", 8))
+    titles = (*columns, ("first", 7), ("sticks", 15), ("harm", 15))
+    head = "".join(f"{title:>{width}}" for title, width in titles)
+    lines = [f"{figures['documents']} documents, {figures['sentences']} sentences", "", head]
+    for name, scores in figures["systems"].items():
+        recall, sticks = figures["recall"][name], figures["sticks"][name]
+        lines.append(
+            f"{name:<10}{scores['sacrebleu']:6.2f}{_difference(figures['difference'].get(name)):>27}"
+            f"{_difference(figures['over_random'].get(name)):>27}{scores['chrf']:7.2f}{scores['ter']:7.2f}"
+            f"{recall['approved']:8.3f}{recall['first']:7.3f}{_rate(sticks['right'], sticks['cases']):>15}"
+            f"{_rate(sticks['harmed'], sticks['varied']):>15}"
+        )
+    positions = next(iter(figures["positions"].values()))
+    lines += ["", f"{'BLEU by position':<18}" + "".join(f"{place:>9}" for place in positions)]
+    for name, rows in figures["positions"].items():
+        values = (row["sacrebleu"] for row in rows.values())
+        lines.append(f"{name:<18}" + "".join(f"{'' if value is None else format(value, '.2f'):>9}" for value in values))
+    lines += [
+        "",
+        "recall: content words approved before in the document; first: those of first occurrences.",
+        "sticks: of words that come again, alike in both references and wrong in none, those that are right.",
+        "harm: where the human varied and none was right, those that are wrong now. Intervals and p by documents.",
+    ]
+    return "\n".join(lines)
+
+
+def _difference(of_metrics: dict[str, Any] | None) -> str:
+    if of_metrics is None:
+        return ""
+    found = of_metrics["sacrebleu"]
+    low, high = found["interval"]
+    return f"{found['value']:+.2f} [{low:+.2f}, {high:+.2f}] p {found['p']:.3f}"
+
+
+def _rate(part: int, whole: int) -> str:
+    return f"{part}/{whole} {part / whole:.3f}" if whole else "-"
+
+
+@contextmanager
+def _progress(systems: list[str], documents: list[Document]) -> Iterator[Progress]:
+    """A bar for each system on a terminal; nothing anywhere else."""
+    if not sys.stderr.isatty():
+        yield lambda name, count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        total = sum(len(document.sentences) for document in documents)
+        tasks = {name: bars.add_task(name, total=total) for name in systems}
+        yield lambda name, count: bars.advance(tasks[name], count)

@@ -1,0 +1,181 @@
+"""Approved translations as a model reads them: keys of every word, and for each sentence the few worth looking at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import Packed
+from weitblick.batches.layout import Layout
+from weitblick.model.pointer import MemoryPointer, Places
+from weitblick.model.sources import Sources
+from weitblick.model.words import Pointed, Softmax
+from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
+from weitblick.text.special import BOS, EOS
+
+Place = tuple[int, int]
+"""Document and position of a sentence."""
+
+
+@dataclass(frozen=True)
+class ApprovedSentence:
+    """Word ids of an approved pair, and for each target word whether it continues the one before."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    inside: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class ApprovedKeys:
+    """keys [W + 1, k] of the words of an approved translation and of its end; words and `inside` as above."""
+
+    keys: Tensor
+    words: Sequence[int]
+    inside: Sequence[bool]
+
+
+@torch.no_grad()
+def approved_keys(
+    sentence: SentenceModel, pointer: MemoryPointer, approved: Sequence[ApprovedSentence]
+) -> list[ApprovedKeys]:
+    """The keys of approved pairs, each on its own: what a pair says does not depend on the others."""
+    if not approved:
+        return []
+    device = next(sentence.parameters()).device
+    order = sorted(range(len(approved)), key=lambda index: len(approved[index].target))
+    chosen = [approved[index] for index in order]
+    sources = Sources([pair.source for pair in chosen], list(range(len(chosen))), [0] * len(chosen), device)
+    states = sources.encode(sentence)
+    keys: list[Tensor] = []
+    for source, target, rows in sources.pairs([pair.target for pair in chosen]):
+        decoded = sentence.decode(target.tokens, target.layout, states.index_select(0, rows), source.layout)
+        keys += pointer.keys(decoded).split(target.layout.host_lengths)
+    found: list[ApprovedKeys | None] = [None] * len(approved)
+    for index, pair, own in zip(order, chosen, keys, strict=True):
+        found[index] = ApprovedKeys(own, pair.target, pair.inside)
+    return [one for one in found if one is not None]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What one sentence may point at: approved translations by their number, the nearest first, and their distances."""
+
+    numbers: Sequence[int]
+    distances: Sequence[float]
+
+
+class Approved:
+    """The pointer of some sentences to approved translations (see `words.Pointer`).
+
+    A batch's places are gathered when it begins; while its sentences are decoded they are kept as its layout is.
+    """
+
+    def __init__(
+        self,
+        pointer: MemoryPointer,
+        approved: Sequence[ApprovedKeys],
+        readers: Mapping[Place, Reader],
+        origins: Sequence[Any] = (),
+    ) -> None:
+        """`origins`: whatever the caller wants to be told of an approved translation that a word came from."""
+        self.pointer, self.readers, self.origins = pointer, readers, origins
+        self._bank = _Bank(approved, pointer)
+        self._layout: Layout | None = None
+        self._rows: list[Place] = []
+        self._places: Places | None = None
+        self._steps = 1
+
+    def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
+        layout = target.layout
+        if layout is not self._layout:
+            self._enter(layout)
+        if self._places is None:
+            return None
+        if layout.longest == 1:  # a step of beam search: the hypotheses of a sentence stand together
+            attended = states.attended.unflatten(0, (-1, self._steps))
+            return self.pointer(attended, target.tokens.view(-1, self._steps), self._places, words.look_up)
+        padded = self.pointer(
+            layout.pad(states.attended), layout.pad(target.tokens), self._places, _padded(words, layout)
+        )
+        kept = layout.padded_index
+        places = None if padded.places is None else padded.places[kept]
+        return Pointed(padded.share[kept], padded.ids[kept], padded.weights[kept], places)
+
+    def origin(self, document: int, position: int, index: int) -> tuple[int, int]:
+        """The approved translation, by its number, and the word in it, of a place that `point` gave."""
+        reader = self.readers[document, position]
+        sentence, word = divmod(index, self._bank.width)
+        return reader.numbers[sentence], word
+
+    def _enter(self, layout: Layout) -> None:
+        """The places of the sentences of a layout, each sentence once where its hypotheses stand together."""
+        every = list(zip(layout.documents.tolist(), layout.positions.tolist(), strict=True))
+        rows = [place for index, place in enumerate(every) if not index or place != every[index - 1]]
+        grouped = layout.longest == 1 and len(every) % len(rows) == 0
+        self._steps = len(every) // len(rows) if grouped else 1
+        if grouped and every != [place for place in rows for _ in range(self._steps)]:
+            grouped, self._steps = False, 1
+        if not grouped:
+            rows = every
+        known = {place: number for number, place in enumerate(self._rows)}
+        if self._places is not None and layout.longest == 1 and all(place in known for place in rows):
+            index = torch.tensor([known[place] for place in rows], device=self._places.keys.device)
+            self._places = self._places.rows(index)
+        else:
+            self._places = self._bank.places([self.readers.get(place) for place in rows])
+        self._layout, self._rows = layout, rows
+
+
+def _padded(words: Softmax, layout: Layout):  # type: ignore[no-untyped-def]
+    """Looks up words of padded steps; what stands at padding is dropped later."""
+
+    def look_up(ids: Tensor) -> tuple[Tensor, Tensor]:
+        found, highest = words.look_up(ids[layout.padded_index])
+        size = layout.sentences * layout.longest
+        of_all, of_best = found.new_zeros(size, ids.shape[1]), highest.new_zeros(size)
+        return (
+            of_all.index_copy(0, layout.padded_index, found),
+            of_best.index_copy(0, layout.padded_index, highest),
+        )
+
+    return look_up
+
+
+class _Bank:
+    """Approved translations in one grid of P + 1 rows; the last is empty, for readers with fewer than others."""
+
+    def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:
+        weight = pointer.key.weight
+        self.width = max((len(pair.keys) for pair in approved), default=1)
+        shape = (len(approved) + 1, self.width)
+        self.keys = weight.new_zeros(*shape, weight.shape[0])
+        ids = torch.zeros(shape, dtype=torch.long)
+        previous = torch.full(shape, -1, dtype=torch.long)
+        inside, real = torch.zeros(shape, dtype=torch.bool), torch.zeros(shape, dtype=torch.bool)
+        for row, pair in enumerate(approved):
+            count = len(pair.keys)
+            self.keys[row, :count] = pair.keys.to(weight)
+            ids[row, :count] = torch.tensor([*pair.words, EOS])
+            previous[row, :count] = torch.tensor([BOS, *pair.words])
+            inside[row, : count - 1] = torch.tensor(list(pair.inside), dtype=torch.bool)
+            real[row, :count] = True
+        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real)]
+
+    def places(self, readers: Sequence[Reader | None]) -> Places | None:
+        count = max((len(reader.numbers) for reader in readers if reader is not None), default=0)
+        if count == 0:
+            return None
+        empty = len(self.keys) - 1
+        numbers, distances = [], []
+        for reader in readers:
+            own = list(reader.numbers) if reader is not None else []
+            numbers.append(own + [empty] * (count - len(own)))
+            far = list(reader.distances) if reader is not None else []
+            distances.append(far + [0.0] * (count - len(own)))
+        index = torch.tensor(numbers, device=self.keys.device)
+        return Places(self.keys[index], *(table[index] for table in self.tables), self.keys.new_tensor(distances))

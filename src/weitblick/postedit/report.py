@@ -1,0 +1,124 @@
+"""Post-editing simulated and judged: scores, differences by documents, positions, recall, and what sticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from weitblick.documents.document import Document
+from weitblick.metrics.metrics import Counts, Metric, build_metric, sum_documents
+from weitblick.metrics.significance import compare
+from weitblick.postedit.links import link_words
+from weitblick.postedit.measures import ContentWords, as_numbers, recall, repetitions, sticking
+from weitblick.postedit.systems import Simulation
+
+METRICS = ("sacrebleu", "chrf", "ter")
+POSITIONS = {"1-3": (0, 3), "4-8": (3, 8), "9-15": (8, 15), "16 on": (15, None)}
+TRIALS = 2000
+
+
+@dataclass(frozen=True)
+class PostEditReport:
+    """`figures` is what `--json` prints; `translations` are those of every system, by document."""
+
+    figures: dict[str, Any]
+    translations: dict[str, list[list[str]]]
+
+
+def postedit(simulation: Simulation, systems: Sequence[str], *, trials: int = TRIALS, seed: int = 1) -> PostEditReport:
+    """Translates under every system and compares each with `none` and with `random`."""
+    translated: dict[str, list[list[str]]] = {}
+    for name in systems:
+        translated[name] = simulation.translate(name, translated.get("none"))
+    return PostEditReport(_figures(simulation, translated, trials, seed), translated)
+
+
+def _figures(
+    simulation: Simulation, translated: Mapping[str, list[list[str]]], trials: int, seed: int
+) -> dict[str, Any]:
+    pipeline = simulation.translator.pipeline
+    references = [[target for _, target in document] for document in simulation.references]
+    lengths = [len(document) for document in references]
+    metrics = [build_metric(name, pipeline.target_language) for name in METRICS]
+    counts = {name: _counts(metrics, references, texts) for name, texts in translated.items()}
+    content = ContentWords(pipeline.target_language)
+    cases = list(repetitions(link_words(simulation.translator, simulation.references)))
+    figures: dict[str, Any] = {
+        "documents": len(lengths),
+        "sentences": sum(lengths),
+        "before": simulation.before,
+        "memory": None if simulation.memory is None else len(simulation.memory),
+        "signatures": {metric.name: metric.signature for metric in metrics},
+        "systems": {
+            name: {metric.name: _score(metric, own[metric.name]) for metric in metrics} for name, own in counts.items()
+        },
+        "difference": _differences(metrics, counts, "none", lengths, trials, seed),
+        "over_random": _differences(metrics, counts, "random", lengths, trials, seed),
+        "positions": {name: _by_position(metrics, own, lengths) for name, own in counts.items()},
+        "recall": {name: asdict(recall(references, texts, content)) for name, texts in translated.items()},
+        "sticks": {name: as_numbers(sticking(cases, translated["none"], texts)) for name, texts in translated.items()},
+    }
+    return figures
+
+
+def _counts(
+    metrics: Sequence[Metric], references: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]
+) -> dict[str, Counts]:
+    ours = [sentence for document in texts for sentence in document]
+    theirs = [sentence for document in references for sentence in document]
+    return {metric.name: metric.statistics(ours, theirs) for metric in metrics}
+
+
+def _score(metric: Metric, counts: Counts) -> float:
+    return float(metric.score(counts.sum(axis=0)))
+
+
+def _differences(
+    metrics: Sequence[Metric],
+    counts: Mapping[str, Mapping[str, Counts]],
+    baseline: str,
+    lengths: Sequence[int],
+    trials: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Of every other system: the difference, its interval and p-value, documents exchanged and resampled whole."""
+    if baseline not in counts:
+        return {}
+    return {
+        name: {metric.name: _difference(metric, counts[baseline], own, lengths, trials, seed) for metric in metrics}
+        for name, own in counts.items()
+        if name not in (baseline, "none")
+    }
+
+
+def _difference(
+    metric: Metric,
+    baseline: Mapping[str, Counts],
+    system: Mapping[str, Counts],
+    lengths: Sequence[int],
+    trials: int,
+    seed: int,
+) -> dict[str, Any]:
+    ours, theirs = (sum_documents(counts[metric.name], lengths) for counts in (baseline, system))
+    found = compare(metric, [ours], [theirs], trials, seed)
+    interval = [found.interval.low, found.interval.high]
+    return {"value": found.difference, "interval": interval, "p": found.p_randomisation}
+
+
+def _by_position(metrics: Sequence[Metric], counts: Mapping[str, Counts], lengths: Sequence[int]) -> dict[str, Any]:
+    """Scores by place in the document: what comes later has more approved before it."""
+    places = np.concatenate([np.arange(length) for length in lengths])
+    table: dict[str, Any] = {}
+    for name, (first, last) in POSITIONS.items():
+        chosen = (places >= first) & (places < (last or len(places) + 1))
+        scores = {m.name: _score(m, counts[m.name][chosen]) if chosen.any() else None for m in metrics}
+        table[name] = {"sentences": int(chosen.sum()), **scores}
+    return table
+
+
+def with_references(documents: Sequence[Document]) -> list[Document]:
+    """The documents that can be simulated: at least one sentence, all with references."""
+    return [document for document in documents if document.sentences]

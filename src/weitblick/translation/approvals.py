@@ -1,0 +1,241 @@
+"""Approved translations for the sentences at hand: which are worth a look, and their keys, computed once for each pair.
+
+What is approved are the locked sentences of a document and the pairs of a memory. Of these every sentence gets a few
+candidates by the words they share; the pointer (`model.pointer`) then chooses among their words at every step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakSet
+
+import numpy as np
+import torch
+
+from weitblick.errors import UserError
+from weitblick.memory import Memory, Pair
+from weitblick.memory.selection import Sentences
+from weitblick.model.approved import Approved, ApprovedKeys, ApprovedSentence, Place, Reader, approved_keys
+from weitblick.model.document_model import DocumentModel
+from weitblick.text.base import TextPipeline
+from weitblick.translation.units import Unit
+
+NO_POINTER = "this model cannot use approved translations: it has no pointer to them"
+HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.dir=DATA"
+MOST_KEPT = 5000
+"""Pairs whose keys stay in RAM."""
+MOST_NEARER = 20
+"""Approvals of a document that stand before those of a memory: how many more there are says nothing."""
+SAMPLE = 24
+"""Pairs by which the direction of a memory is judged."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a fetched word can come from: an approved pair of a memory, or a locked sentence of the document."""
+
+    source: str
+    target: str
+    pair: int | None = None
+    sentence: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An approved pair that a sentence may look at, and how far away its approval is: 0 is the nearest."""
+
+    source: str
+    target: str
+    distance: float
+    origin: Origin
+
+
+class Approvals:
+    """Makes the pointer of some sentences. One for each loaded model: it keeps the keys that it has computed."""
+
+    def __init__(self, model: DocumentModel, pipeline: TextPipeline) -> None:
+        if model.pointer is None:
+            raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
+        self.model, self.pipeline, self.pointer = model, pipeline, model.pointer
+        self._kept: OrderedDict[tuple[str, str], ApprovedKeys] = OrderedDict()
+        self._fingerprint: str | None = None
+        self._checked: WeakSet[Memory] = WeakSet()
+
+    @property
+    def most(self) -> int:
+        return self.pointer.section.candidates
+
+    def pointer_for(self, units: Sequence[Unit], memory: Memory | None = None, locked: bool = True) -> Approved | None:
+        """What the free ones of these units may point at: the memory and, if wanted, the locked units of their
+        documents; None where nothing is approved."""
+        if memory is not None and memory not in self._checked:
+            self.check_direction(memory)
+            self._checked.add(memory)
+        approved: dict[int, list[Unit]] = {}
+        for unit in units:
+            if locked and unit.locked and unit.given:
+                approved.setdefault(unit.document, []).append(unit)
+        if not approved and (memory is None or not len(memory)):
+            return None
+        near = {document: Sentences([unit.source for unit in own]) for document, own in approved.items()}
+        wanted: dict[Place, list[Candidate]] = {}
+        for unit in units:
+            if not unit.locked:
+                own = approved.get(unit.document, [])
+                wanted[unit.document, unit.position] = self._candidates(unit, own, near.get(unit.document), memory)
+        return self.pointer_to(wanted, memory)
+
+    def pointer_to(self, wanted: Mapping[Place, Sequence[Candidate]], memory: Memory | None = None) -> Approved | None:
+        """The pointer of sentences whose candidates are known."""
+        numbers: dict[tuple[str, str], int] = {}
+        origins: list[Origin] = []
+        readers: dict[Place, Reader] = {}
+        for place, candidates in wanted.items():
+            for candidate in candidates:
+                key = (candidate.source, candidate.target)
+                if key not in numbers:
+                    numbers[key] = len(numbers)
+                    origins.append(candidate.origin)
+            readers[place] = Reader([numbers[c.source, c.target] for c in candidates], [c.distance for c in candidates])
+        if not numbers:
+            return None
+        return Approved(self.pointer, self._keys(list(numbers), origins, memory), readers, origins)
+
+    def _candidates(
+        self, unit: Unit, locked: Sequence[Unit], near: Sentences | None, memory: Memory | None
+    ) -> list[Candidate]:
+        """The best of both, half of the places for each as long as there are enough."""
+        stored = stored_candidates(memory, unit.text, self.most, len(locked))
+        room = max(self.most // 2, self.most - len(stored))
+        own = [locked[number] for number in near.nearest(unit.source, room)] if near is not None else []
+        found = [
+            Candidate(
+                one.text,
+                one.target or "",
+                float(abs(one.position - unit.position) - 1),
+                Origin(one.text, one.target or "", sentence=one.sentence),
+            )
+            for one in own
+        ]
+        return found + stored[: self.most - len(found)]
+
+    def _keys(
+        self, pairs: Sequence[tuple[str, str]], origins: Sequence[Origin], memory: Memory | None
+    ) -> list[ApprovedKeys]:
+        missing = [number for number, pair in enumerate(pairs) if pair not in self._kept]
+        if memory is not None and memory.folder is not None:
+            missing = self._stored(missing, pairs, origins, memory)
+        self._compute(missing, pairs)
+        if memory is not None and memory.folder is not None:
+            new = {id: _packed(self._kept[pairs[n]]) for n in missing if (id := origins[n].pair) is not None}
+            if new:
+                memory.store_keys(new, self.fingerprint)
+        found = [self._kept[pair] for pair in pairs]
+        for pair in pairs:
+            self._kept.move_to_end(pair)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _stored(
+        self, missing: Sequence[int], pairs: Sequence[tuple[str, str]], origins: Sequence[Origin], memory: Memory
+    ) -> list[int]:
+        """Takes what an earlier process has computed; gives what is still missing."""
+        by_id = {id: number for number in missing if (id := origins[number].pair) is not None}
+        for id, data in memory.keys(list(by_id), self.fingerprint).items():
+            self._kept[pairs[by_id[id]]] = _unpacked(data, self.pointer.section.dimension)
+        return [number for number in missing if pairs[number] not in self._kept]
+
+    def _compute(self, numbers: Sequence[int], pairs: Sequence[tuple[str, str]]) -> None:
+        longest = self.pipeline.longest_sentence
+        sources = self.pipeline.encode_source([pairs[number][0] for number in numbers])
+        targets = self.pipeline.encode_target([pairs[number][1] for number in numbers])
+        approved = [
+            ApprovedSentence(source[:longest], target[:longest], self.pipeline.continuing(target[:longest], "target"))
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        for number, keys in zip(numbers, approved_keys(self.model.sentence, self.pointer, approved), strict=True):
+            self._kept[pairs[number]] = keys
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells models apart whose keys differ."""
+        if self._fingerprint is None:
+            digest = hashlib.sha256()
+            for part in (self.model.sentence, self.pointer.key):
+                for parameter in part.parameters():
+                    digest.update(parameter.detach().cpu().float().numpy().tobytes())
+            self._fingerprint = digest.hexdigest()[:32]
+        return self._fingerprint
+
+    @torch.no_grad()
+    def check_direction(self, memory: Memory) -> None:
+        """A memory whose sources are translations of its targets, as far as the model can tell, is refused."""
+        sample = [pair for pair, _ in zip(memory, range(SAMPLE), strict=False)]
+        if not sample:
+            return
+        given = self._likelihood([(pair.source, pair.target) for pair in sample])
+        turned = self._likelihood([(pair.target, pair.source) for pair in sample])
+        if turned > given + 1.0:
+            languages = f"{self.pipeline.source_language} to {self.pipeline.target_language}"
+            raise UserError(
+                f"the memory ({sample[0].origin or 'its first pair'}) runs the other way: the model translates from "
+                f"{languages}",
+                remedy="give a memory of that direction",
+            )
+
+    def _likelihood(self, pairs: Sequence[tuple[str, str]]) -> float:
+        """Nats a token of the targets, given the sources."""
+        from weitblick.batches.batch import pack_pairs
+
+        longest = self.pipeline.longest_sentence
+        encoded = [
+            (source[:longest], target[:longest])
+            for source, target in zip(
+                self.pipeline.encode_source([s for s, _ in pairs]),
+                self.pipeline.encode_target([t for _, t in pairs]),
+                strict=True,
+            )
+            if source and target
+        ]
+        if not encoded:
+            return 0.0
+        device = next(self.model.parameters()).device
+        packed = pack_pairs([s for s, _ in encoded], [t for _, t in encoded]).to(device)
+        states = self.model.sentence.encode(packed.source.tokens, packed.source.layout)
+        words = self.model.decode(packed.target, states, packed.source.layout).words
+        return float(words.log_probabilities(packed.labels).mean())
+
+
+def stored_candidates(memory: Memory | None, source: str, most: int, nearer: int) -> list[Candidate]:
+    """Pairs of a memory for a sentence, the latest nearest; what its own document has approved (`nearer`) is before."""
+    if memory is None:
+        return []
+    pairs = memory.candidates(source, most)
+    order = {pair.id: number for number, pair in enumerate(sorted(pairs, key=lambda pair: -pair.rank))}
+    nearer = min(nearer, MOST_NEARER)
+    return [Candidate(pair.source, pair.target, float(nearer + order[pair.id]), _origin(pair)) for pair in pairs]
+
+
+def _origin(pair: Pair) -> Origin:
+    return Origin(pair.source, pair.target, pair=pair.id, name=pair.origin)
+
+
+def _packed(keys: ApprovedKeys) -> bytes:
+    """Words as 32-bit, `inside` as 8-bit integers, keys as 16-bit floats."""
+    words = np.asarray(keys.words, dtype="<i4")
+    inside = np.asarray(keys.inside, dtype=np.uint8)
+    states = keys.keys.detach().cpu().numpy().astype("<f2")
+    return len(words).to_bytes(4, "little") + words.tobytes() + inside.tobytes() + states.tobytes()
+
+
+def _unpacked(data: bytes, dimension: int) -> ApprovedKeys:
+    count = int.from_bytes(data[:4], "little")
+    words = np.frombuffer(data, "<i4", count, 4)
+    inside = np.frombuffer(data, np.uint8, count, 4 + 4 * count)
+    states = np.frombuffer(data, "<f2", (count + 1) * dimension, 4 + 5 * count).reshape(count + 1, dimension)
+    return ApprovedKeys(torch.from_numpy(states.astype(np.float32)), words.tolist(), inside.astype(bool).tolist())

@@ -1,0 +1,236 @@
+"""Approved translations in the decoder: nothing approved changes nothing, what is approved is pointed at, alone or in a
+batch, cached or recomputed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny_models import SOURCES, TARGETS, name, tiny_pipeline, tiny_translation_model
+
+from weitblick.batches.batch import pack_source, pack_target
+from weitblick.config.recipe import MemorySection
+from weitblick.documents.document import Document, Sentence
+from weitblick.errors import UserError
+from weitblick.memory import Memory
+from weitblick.model.context import Context
+from weitblick.model.folder import load_model, save_model
+from weitblick.model.pointer import MemoryPointer
+from weitblick.translation.approvals import Candidate, Origin
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+from weitblick.translation.units import split_documents
+from weitblick.translation.window import translate_units
+
+NONE = {"kind": "none"}
+VARIANTS = [
+    NONE,
+    {"kind": "hierarchical", "integration": "encoder"},
+    {"kind": "hierarchical", "integration": "decoder", "direction": "online"},
+]
+SENTENCES = ["The report was read.", "Mr. Smith is wrong.", "It costs more!", "Where is the house?", "It is near."]
+QUICK = {"beam": 3, "length_penalty": 0.0}
+
+
+def translator(variant: dict[str, str] = NONE, share: float | None = 0.0, **memory) -> Translator:
+    """`share`: the bias of the pointer's share; None: no pointer."""
+    model = tiny_translation_model(variant, end=2.5)
+    if share is not None:
+        torch.manual_seed(3)
+        pointer = MemoryPointer(MemorySection(kind="pointer", dimension=8, candidates=3, **memory), 16).eval()
+        torch.nn.init.constant_(pointer.share[-1].bias, share)
+        model.pointer = pointer
+    return Translator(model, tiny_pipeline())
+
+
+def approved(*numbers: int) -> Memory:
+    memory = Memory()
+    for number in numbers or range(len(SOURCES)):
+        memory.add(SOURCES[number], TARGETS[number])
+    return memory
+
+
+def document(sentences: list[str] = SENTENCES, id: str = "1") -> Document:
+    return Document(id, tuple(Sentence(sentence) for sentence in sentences))
+
+
+def figures(ours: Translator, documents: list[Document], **wishes) -> list[list[tuple[str, float]]]:
+    translated = ours.translations(documents, **QUICK, **wishes)
+    return [[(t[0].text, t[0].log_probability) for t in one.translations if t] for one in translated]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+def test_nothing_approved_is_the_model_without_a_pointer(variant):
+    plain, pointing = translator(variant, None), translator(variant)
+    assert figures(pointing, [document()]) == figures(plain, [document()])
+    assert figures(pointing, [document()], memory=Memory()) == figures(plain, [document()])
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+def test_what_is_approved_changes_translations_until_it_is_taken_out(variant):
+    ours = translator(variant)
+    before = figures(ours, [document()])
+    memory = Memory()
+    ids = [memory.add(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
+    assert figures(ours, [document()], memory=memory) != before
+    for id in ids:
+        memory.remove(id)
+    assert figures(ours, [document()], memory=memory) == before
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+@pytest.mark.parametrize("attention", ["sparse", "none"])
+def test_a_document_with_a_memory_alone_or_in_a_batch(variant, attention):
+    ours = translator(variant, sentence_attention=attention)
+    memory = approved()
+    locked = replace(
+        document(id="b"), sentences=(Sentence("It is old.", "Es ist alt.", "locked"), *document().sentences)
+    )
+    documents = [document(SENTENCES[:2], "a"), locked, document(SENTENCES[::-1], "c")]
+    together = figures(ours, documents, memory=memory)
+    for one, expected in zip(documents, together, strict=True):
+        (alone,) = figures(ours, [one], memory=memory)
+        assert [text for text, _ in alone] == [text for text, _ in expected]
+        assert [score for _, score in alone] == pytest.approx([score for _, score in expected], abs=1e-4)
+
+
+def test_search_agrees_with_forced_decoding():
+    """The log-probabilities of a search with caches are those of one pass over the whole translation."""
+    ours = translator()
+    units = split_documents([document()], ours.pipeline, ours.warn)
+    options = TranslationOptions(beam=3, length_penalty=0.0, memory=approved())
+    pointer = ours.pointer_for(units, options)
+    found = translate_units(ours.model, units, options, pointer=pointer)
+    positions = [unit.position for unit in units]
+    source = pack_source([unit.source for unit in units], [0] * len(units), positions)
+    target, labels = pack_target([hypotheses[0].ids for hypotheses in found], [0] * len(units), positions)
+    with torch.no_grad():
+        states = ours.model.sentence.encode(source.tokens, source.layout)
+        words = ours.model.decode(target, states, source.layout, Context(pointer=pointer)).words
+    assert words.pointed is not None
+    assert float(words.pointed.share.min()) > 0
+    tokens = words.log_probabilities(labels)
+    sums = torch.zeros(len(units)).index_add_(0, target.layout.sentence, tokens)
+    torch.testing.assert_close(sums, torch.tensor([h[0].log_probability for h in found]), atol=1e-4, rtol=1e-4)
+    table = words.table(slice(0, len(labels)))
+    torch.testing.assert_close(table.exp().sum(-1), torch.ones(len(labels)), atol=1e-4, rtol=1e-4)
+
+
+def point(ours: Translator, candidates: list[Candidate]):
+    pointer = ours.approvals.pointer_to({(0, 0): candidates})
+    ids = (
+        ours.pipeline.encode_source(["The report was read."]),
+        ours.pipeline.encode_target(["Der Bericht wurde verlesen."]),
+    )
+    source, (target, _) = pack_source(ids[0], [0], [0]), pack_target(ids[1], [0], [0])
+    with torch.no_grad():
+        states = ours.model.sentence.encode(source.tokens, source.layout)
+        words = ours.model.decode(target, states, source.layout, Context(pointer=pointer)).words
+    assert pointer is not None
+    assert words.pointed is not None
+    return pointer, words.pointed
+
+
+def candidate(number: int, distance: float) -> Candidate:
+    pair = SOURCES[number], TARGETS[number]
+    return Candidate(*pair, distance, Origin(*pair, pair=number))
+
+
+def test_of_conflicting_approvals_the_nearest_counts_more():
+    ours = translator(sentence_attention="none")
+    source = "The report was read."
+    one, other = (
+        Candidate(source, target, distance, Origin(source, target))
+        for target, distance in (("Der Bericht wurde verlesen.", 0.0), ("Der Bericht wurde verlesen!", 9.0))
+    )
+    pointer, pointed = point(ours, [other, one])
+    assert pointed.places is not None
+    nearest = 0.0
+    for weights, places in zip(pointed.weights, pointed.places, strict=True):
+        numbers = [pointer.origin(0, 0, int(place))[0] for place in places]
+        nearest += sum(float(w) for w, n in zip(weights, numbers, strict=True) if n == 1)
+    assert nearest > 0.55 * len(pointed.weights)
+
+
+def test_a_fetched_word_tells_where_it_comes_from():
+    ours = translator()
+    pointer, pointed = point(ours, [candidate(0, 0.0), candidate(2, 1.0)])
+    assert pointed.places is not None
+    for ids, places, weights in zip(pointed.ids, pointed.places, pointed.weights, strict=True):
+        for id, place, weight in zip(ids.tolist(), places.tolist(), weights.tolist(), strict=True):
+            if weight > 0:
+                number, word = pointer.origin(0, 0, place)
+                target = ours.pipeline.encode_target([pointer.origins[number].target])[0][
+                    : ours.pipeline.longest_sentence
+                ]
+                assert [*target, 2][word] == id
+
+
+def test_candidates_of_others_do_not_matter():
+    """A sentence with fewer candidates than another one in its batch points as if it were alone."""
+    ours = translator()
+    _, alone = point(ours, [candidate(1, 0.0)])
+    pointer = ours.approvals.pointer_to({(0, 0): [candidate(1, 0.0)], (0, 1): [candidate(n, n) for n in (0, 2, 3)]})
+    ids = (
+        ours.pipeline.encode_source(["The report was read."]),
+        ours.pipeline.encode_target(["Der Bericht wurde verlesen."]),
+    )
+    source = pack_source([*ids[0], ours.pipeline.encode_source(["It is near."])[0]], [0, 0], [0, 1])
+    target, _ = pack_target([*ids[1], ours.pipeline.encode_target(["Es ist nah."])[0]], [0, 0], [0, 1])
+    with torch.no_grad():
+        states = ours.model.sentence.encode(source.tokens, source.layout)
+        words = ours.model.decode(target, states, source.layout, Context(pointer=pointer)).words
+    assert words.pointed is not None
+    count = len(ids[1][0]) + 1
+    torch.testing.assert_close(words.pointed.share[:count], alone.share, atol=1e-5, rtol=1e-4)
+
+
+def test_keys_kept_in_a_folder_say_the_same(tmp_path):
+    with Memory.open(tmp_path / "memory") as memory:
+        for source, target in zip(SOURCES, TARGETS, strict=True):
+            memory.add(source, target)
+        first = figures(translator(), [document()], memory=memory)
+        assert len(memory.keys([pair.id for pair in memory], translator().approvals.fingerprint)) == len(SOURCES)
+        again = figures(translator(), [document()], memory=memory)
+    for one, other in zip(first[0], again[0], strict=True):
+        assert one[0] == other[0]
+        assert one[1] == pytest.approx(other[1], abs=0.02)  # kept in half precision
+
+
+def test_locked_sentences_are_approved():
+    ours = translator()
+    free = document().sentences
+    with_lock = Document("1", (Sentence(SOURCES[0], TARGETS[0], "locked"), *free))
+    draft = Document("1", (Sentence(SOURCES[0], TARGETS[0], "draft"), *free))
+    assert figures(ours, [with_lock])[0] != figures(ours, [draft])[0][1:]
+
+
+def test_a_stream_follows_what_is_confirmed():
+    ours, untold = (translator().stream(**QUICK) for _ in range(2))
+    for stream in (ours, untold):
+        stream.translate(SOURCES[0])
+    ours.confirm(0, TARGETS[0])
+    assert ours.translations(SENTENCES[0])[0].log_probability != untold.translations(SENTENCES[0])[0].log_probability
+    with pytest.raises(IndexError):
+        ours.confirm(7, "Nein.")
+    ours.end_document()
+    untold.end_document()
+    assert ours.translations(SENTENCES[1]) == untold.translations(SENTENCES[1])
+
+
+def test_a_model_without_a_pointer_says_how_to_train_one():
+    with pytest.raises(UserError, match=r"no pointer.*weitblick train"):
+        translator(share=None).translate(document(), memory=approved())
+
+
+def test_a_pointer_is_saved_with_its_model(tmp_path):
+    ours = translator()
+    section = ours.model.section
+    assert section.kind == "none"
+    from tiny_models import SECTION
+
+    save_model(tmp_path / "m", ours.model, ours.pipeline, SECTION, {})
+    loaded = load_model(tmp_path / "m")
+    again = Translator(loaded.model, loaded.pipeline)
+    assert figures(again, [document()], memory=approved()) == figures(ours, [document()], memory=approved())
