@@ -178,4 +178,5 @@ class _Bank:
             far = list(reader.distances) if reader is not None else []
             distances.append(far + [0.0] * (count - len(own)))
         index = torch.tensor(numbers, device=self.keys.device)
-        return Places(self.keys[index], *(table[index] for table in self.tables), self.keys.new_tensor(distances))
+        ids, previous, inside, real = (table[index] for table in self.tables)
+        return Places(self.keys[index], ids, previous, inside, real, self.keys.new_tensor(distances))

@@ -71,12 +71,14 @@ class MemoryPointer(nn.Module):
         # To continue a word with its own next piece, with that of another; to go on to the word that followed before.
         self.carry_on = nn.Parameter(torch.tensor([1.0, -1.0, 0.3]))
         self.nearness = nn.Parameter(torch.tensor(START_NEARNESS))
+        decision = nn.Linear(section.hidden, 1)
+        nn.init.constant_(decision.bias, START_SHARE)
         self.share = nn.Sequential(
             nn.Linear(FEATURES, section.hidden),
             nn.Tanh(),
             nn.Linear(section.hidden, section.hidden),
             nn.Tanh(),
-            nn.Linear(section.hidden, 1),
+            decision,
         )
         self._initialise()
 
@@ -85,7 +87,6 @@ class MemoryPointer(nn.Module):
         nn.init.orthogonal_(self.query.weight)
         with torch.no_grad():
             self.key.weight.copy_(self.query.weight)
-        nn.init.constant_(self.share[-1].bias, START_SHARE)
 
     def keys(self, states: DecoderStates) -> Tensor:
         """[..., d] -> [..., k]"""

@@ -18,10 +18,10 @@ class ContentWords:
     """The words of a sentence that carry its content: no function words, no digits, as they are spelled."""
 
     def __init__(self, language: str) -> None:
+        from weitblick.metrics.meteor import METEOR_LANGUAGES
         from weitblick.metrics.meteor.scoring import shipped_function_words
-        from weitblick.metrics.metrics import LANGUAGES
 
-        known = language in LANGUAGES
+        known = language in METEOR_LANGUAGES
         self.function_words = shipped_function_words(language) if known else frozenset[str]()
         self.shortest = 3 if known else SHORTEST
 

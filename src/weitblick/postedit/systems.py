@@ -166,7 +166,7 @@ class Simulation:
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 if gradient is not None:
-                    parameter -= self.rate * gradient
+                    parameter.sub_(self.rate * gradient)
 
 
 def _without_targets(document: Document) -> Document:

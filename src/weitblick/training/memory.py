@@ -254,4 +254,5 @@ def _places(
     index = torch.tensor([numbers + [0] * (count - len(numbers)) for numbers in chosen], device=keys.device)
     there = torch.tensor([[k < len(numbers) for k in range(count)] for numbers in chosen], device=keys.device)
     far = keys.new_tensor([row + [0.0] * (count - len(row)) for row in distances])
-    return Places(keys[index], *(table[index] for table in tables), layout.mask[index] & there[..., None], far)
+    ids, previous, inside = (table[index] for table in tables)
+    return Places(keys[index], ids, previous, inside, layout.mask[index] & there[..., None], far)
