@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -115,8 +115,10 @@ def explain_translations(
     title: str,
     model_name: str = "model",
     most: int = MOST_SENTENCES,
+    only: Sequence[int] | None = None,
 ) -> Explanation:
-    """The explanation of translations that are there already."""
+    """The explanation of translations that are there already. With `only`, some sentences are explained; the others
+    are there as words alone."""
     sources = [words_in(pipeline, ids, "source", text) for ids, text in zip(given.sources, given.texts, strict=True)]
     targets, without, contexts = (
         [words_in(pipeline, ids, "target", text) for ids, text in zip(side, pipeline.decode_target(side), strict=True)]
@@ -126,22 +128,19 @@ def explain_translations(
         contexts = sources
     by_target_words = model.sides is not None and model.sides.queries == "target"
     packer = AttentionPacker(contexts, most)
-    sentences = []
-    for index, traced in enumerate(trace(model, given.sources, given.targets, given.contexts)):
+    sentences = [SentenceExplanation(*words) for words in zip(sources, targets, without, contexts, strict=True)]
+    chosen = range(len(sentences)) if only is None else only
+    traces = trace(model, given.sources, given.targets, given.contexts, only)
+    for index, traced in zip(chosen, traces, strict=True):
         queries = targets[index] if by_target_words else sources[index]
         choices = _Choices(pipeline, given.targets[index], given.targets_without[index], without[index])
         report(1)
-        sentences.append(
-            SentenceExplanation(
-                sources[index],
-                targets[index],
-                without[index],
-                contexts[index],
-                tuple(_score(traced.predictions, word.start, word.end, choices) for word in targets[index]),
-                _alignment(traced.source_weights, sources[index], targets[index]),
-                _share(traced, queries),
-                packer.pack(traced, queries),
-            )
+        sentences[index] = replace(
+            sentences[index],
+            scores=tuple(_score(traced.predictions, word.start, word.end, choices) for word in targets[index]),
+            alignment=_alignment(traced.source_weights, sources[index], targets[index]),
+            context_share=_share(traced, queries),
+            attention=packer.pack(traced, queries),
         )
     info = _info(model, model_name, sentences)
     languages = (pipeline.source_language, pipeline.target_language)

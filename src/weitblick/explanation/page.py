@@ -26,7 +26,7 @@ SCRIPTS = ("data.js", "elements.js", "text.js", "word_panel.js", "influence_pane
 
 def render(explanation: Explanation) -> str:
     """The page as one string."""
-    style = _template("page.css")
+    style = _template("base.css") + "\n" + _template("page.css")
     script = '"use strict";\n' + "\n".join(_template(name) for name in SCRIPTS)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "

@@ -59,16 +59,18 @@ class SentenceTrace:
 
 
 @torch.inference_mode()
-def trace(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[SentenceTrace]:
-    """Forced decoding of `targets`, sentence by sentence. `contexts` are the target sentences that served as context
-    (decoder integration); source context is `sources` itself."""
+def trace(
+    model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids, only: Sequence[int] | None = None
+) -> Iterator[SentenceTrace]:
+    """Forced decoding of `targets`, sentence by sentence, of all or of `only` some. `contexts` are the target sentences
+    that served as context (decoder integration); source context is `sources` itself."""
     device = next(model.parameters()).device
     everything = list(range(len(sources)))
     context = None
     if sources:
         target = _target(contexts, everything, device)[0] if model.reads_translations else None
         context = model.offer(_source(sources, everything, device), target)
-    for part in _parts(model, sources, targets, contexts):
+    for part in _parts(model, sources, targets, contexts) if only is None else [list(only)]:
         yield from _trace_part(model, sources, targets, part, context, device)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
@@ -11,8 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from weitblick.server.api_v1 import _FILE_BODY, Strict
+from weitblick.server.consistency import inconsistencies
 from weitblick.server.desk import unless_gone
 from weitblick.server.errors import Refused
+from weitblick.server.explaining import explain_row
 from weitblick.server.exports import EXPORTS, export, export_file
 from weitblick.server.files import file_name, read_upload
 from weitblick.server.imports import read_pairs
@@ -175,6 +178,19 @@ def routes(service: Service) -> APIRouter:
             for match in memory.matches(store.segment(document, position).source)
         ]
         return {"alternatives": found, "matches": matches}
+
+    @router.get("/{project}/documents/{document}/segments/{position}/explanation", summary="Why these words")
+    async def explanation(project: str, document: str, position: int, request: Request) -> Json:
+        store.segment(checked(project, document), position)
+        steps = explain_row(service.engine, service.name, store.segments(document), position)
+        return await unless_gone(request, service.desk.run(steps))
+
+    @router.get("/{project}/documents/{document}/consistency", summary="Terms translated in several ways")
+    async def consistency(project: str, document: str, request: Request) -> list[Json]:
+        rows = store.segments(checked(project, document))
+        approved = [(pair.source, pair.target) for pair in store.pairs(project, "term")]
+        find = partial(inconsistencies, service.engine.translator, rows, approved)
+        return await unless_gone(request, service.desk.call(find))
 
     @router.post("/{project}/documents/{document}/segments/{position}/keep", summary="Take a change back")
     def keep(project: str, document: str, position: int) -> Json:

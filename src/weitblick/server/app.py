@@ -20,7 +20,9 @@ from weitblick.server.service import Service
 from weitblick.server.store import Store
 from weitblick.translation.translator import Translator
 
-TYPES = {".css": "text/css", ".js": "text/javascript", ".html": "text/html"}
+TYPES = {".css": "text/css", ".js": "text/javascript"}
+SHARED = ("base.css", "elements.js", "data.js", "word_panel.js")
+"""What the workbench has in common with the report of `weitblick explain`: its colours and the panel for a word."""
 
 
 def create_app(
@@ -61,14 +63,13 @@ def create_app(
 
 def _add_pages(app: FastAPI, service: Service) -> None:
     """The page and its files, each by its name: no path of a request is ever looked up on disk."""
-    assets = {
-        f"/{place}/{file.name}": (file.read_bytes(), TYPES[Path(file.name).suffix])
-        for place, folder in (("page", files("weitblick.server").joinpath("page")),)
-        for file in folder.iterdir()
-        if Path(file.name).suffix in (".css", ".js")
-    }
-    index = files("weitblick.server").joinpath("page", "index.html").read_text(encoding="utf-8")
-    reference = files("weitblick.server").joinpath("page", "reference.html").read_text(encoding="utf-8")
+    own = files("weitblick.server").joinpath("page")
+    shared = files("weitblick.explanation").joinpath("template")
+    chosen = [file for file in own.iterdir() if Path(file.name).suffix in TYPES]
+    chosen += [shared.joinpath(name) for name in SHARED]
+    assets = {file.name: (file.read_bytes(), TYPES[Path(file.name).suffix]) for file in chosen}
+    index = own.joinpath("index.html").read_text(encoding="utf-8")
+    reference = own.joinpath("reference.html").read_text(encoding="utf-8")
 
     @app.get("/", include_in_schema=False)
     def page() -> Response:
@@ -80,7 +81,7 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/page/{name}", include_in_schema=False)
     def asset(name: str) -> Response:
-        content, kind = assets.get(f"/page/{name}", (b"", ""))
+        content, kind = assets.get(name, (b"", ""))
         if not kind:
             raise errors.Refused(404, "no such page")
         return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})

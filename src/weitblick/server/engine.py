@@ -10,6 +10,7 @@ What it promises:
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -25,6 +26,8 @@ from weitblick.translation.units import TranslatedDocument, is_locked
 
 if TYPE_CHECKING:
     from weitblick.memory import Memory
+
+log = logging.getLogger("weitblick.server")
 
 WINDOW_TOKENS = 1024
 """Source tokens of requests that are translated together; a request of more is done in steps."""
@@ -240,6 +243,7 @@ def _advance(task: Task) -> bool:
     except StopIteration as end:
         task.result.set_result(end.value)
     except Exception as error:
+        log.error("work in steps failed", exc_info=error)  # perhaps nobody waits for it who would say so
         task.fail(error)
     else:
         return True

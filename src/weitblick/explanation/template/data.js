@@ -1,17 +1,26 @@
-/* The explanation, and its attention, unpacked sentence by sentence when it is first asked for. */
+/* The explanation that is shown, and its attention, unpacked sentence by sentence when it is first asked for. The report
+   has one explanation, the workbench another one for each row that is looked at. */
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const encoder = data.model.integration === "encoder";
-const querySide = encoder ? "source" : "target";
-const hasAttention = data.sentences.some((sentence) => sentence.attention);
+let data = null;
+let encoder = true;
+let querySide = "source";
+let hasAttention = false;
+let influences = [];
+let influenceAt = new Map();
 
-for (const sentence of data.sentences) {
-  sentence.target_without ??= sentence.target;
-  sentence.context_words ??= sentence.source;
+function useExplanation(value) {
+  data = value;
+  encoder = data.model.integration === "encoder";
+  querySide = encoder ? "source" : "target";
+  hasAttention = data.sentences.some((sentence) => sentence.attention);
+  for (const sentence of data.sentences) {
+    sentence.target_without ??= sentence.target;
+    sentence.context_words ??= sentence.source;
+  }
+  influences = data.influence;
+  influenceAt = new Map(influences.map((entry, rank) => [`${entry.sentence}.${entry.word}`, { ...entry, rank }]));
+  unpacked.clear();
 }
-
-const influences = data.influence;
-const influenceAt = new Map(influences.map((entry, rank) => [`${entry.sentence}.${entry.word}`, { ...entry, rank }]));
 
 /* The words of a sentence as one string, as the reader sees them. */
 function plainText(side) {

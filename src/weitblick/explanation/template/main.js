@@ -259,6 +259,7 @@ function buildLegend() {
   );
 }
 
+useExplanation(JSON.parse($("data").textContent));
 buildHead();
 buildRows();
 buildInfluencePanel(actions);

@@ -1,0 +1,50 @@
+"""Why the words of one row are what they are: the explanation of the report, for a row of the workbench."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.explanation.explain import Translations, explain_translations
+from weitblick.explanation.influence import differences
+from weitblick.server.engine import Engine
+from weitblick.server.errors import Refused
+from weitblick.server.records import Segment
+from weitblick.text.base import TextPipeline
+from weitblick.translation.options import TranslationOptions
+
+WITHOUT = TranslationOptions(context=False)
+
+
+def explain_row(engine: Engine, name: str, rows: Sequence[Segment], position: int) -> Generator[None, None, Any]:
+    """Steps to the explanation of one row as it stands now: what it reads, and how it would be translated alone."""
+    row, translator = rows[position], engine.translator
+    if not row.target.strip():
+        raise Refused(409, "this row is not translated yet")
+    alone = ""
+    for finished in engine.document_steps(Document("1", (Sentence(row.source),)), WITHOUT):
+        alone = next((found[0].text for found in finished.values() if found), alone)
+        yield
+    pipeline = translator.pipeline
+    sources = _encoded(pipeline, [one.source for one in rows], "source")
+    targets = _encoded(pipeline, [one.target for one in rows], "target")
+    (without,) = _encoded(pipeline, [alone], "target")
+    given = Translations(
+        [one.source for one in rows],
+        sources,
+        targets,
+        [without if one.position == position else target for one, target in zip(rows, targets, strict=True)],
+        targets,
+    )
+    found = explain_translations(translator.model, pipeline, given, title=name, model_name=name, only=[position])
+    sentence = found.sentences[position]
+    return {
+        **found.to_json(),
+        "differences": [differences(sentence.target_without, sentence.target)],
+    }
+
+
+def _encoded(pipeline: TextPipeline, texts: Sequence[str], side: Any) -> list[list[int]]:
+    """Ids, at most as many as a sentence may have."""
+    return [ids[: pipeline.longest_sentence] for ids in pipeline.encode(texts, side)]

@@ -1,0 +1,45 @@
+/* Source terms that are translated in several ways. A click makes one of them the approved one. */
+
+async function showConsistency() {
+  const body = $("consistency-panel");
+  body.replaceChildren(element("p", { class: "quiet" }, "Looking through the document …"));
+  let terms;
+  try {
+    terms = await ask("GET", `${documentPath()}/consistency`);
+  } catch (error) {
+    return body.replaceChildren(element("p", { class: "quiet" }, error.message));
+  }
+  $("consistency-count").hidden = false;
+  $("consistency-count").textContent = String(terms.length);
+  if (!terms.length) return body.replaceChildren(element("p", { class: "invitation" }, "Every term that comes more than once is translated in one way."));
+  body.replaceChildren(
+    element("p", { class: "quiet" }, "Terms that are translated in several ways. Approve one, and drafts that have the term are translated again with it."),
+    element("ul", { class: "terms" }, ...terms.map(termItem)),
+    element("button", { type: "button", class: "tool wide", onclick: showConsistency }, "Look again"),
+  );
+}
+
+function termItem({ source, variants }) {
+  const { code, direction } = state.languages.target;
+  const variant = ({ target, count: times, positions, approved }) =>
+    element(
+      "li",
+      { class: "variant" },
+      element("span", { class: "variant-text", lang: code, dir: direction }, target),
+      element("span", { class: "count" }, `${times}×`),
+      ...positions.slice(0, 6).map((position) =>
+        element("button", { type: "button", class: "place-link", "aria-label": `Row ${position + 1}`, onclick: () => focusRow(position) }, String(position + 1)),
+      ),
+      positions.length > 6 ? element("span", { class: "quiet" }, `and ${positions.length - 6} more`) : null,
+      approved
+        ? element("span", { class: "approved" }, "✓ approved")
+        : element("button", { type: "button", class: "small", onclick: () => approveTerm(source, target) }, "Approve", element("span", { class: "visually-hidden" }, ` ${target} for ${source}`)),
+    );
+  return element("li", { class: "term" }, element("h3", { lang: state.languages.source.code }, source), element("ul", {}, ...variants.map(variant)));
+}
+
+async function approveTerm(source, target) {
+  await ask("POST", `${documentPath()}/terms`, { source, target });
+  say(`${target} is now the approved translation of ${source}.`);
+  showConsistency();
+}

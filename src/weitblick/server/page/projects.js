@@ -1,0 +1,222 @@
+/* Projects and documents: choosing, adding, exporting, importing, deleting. */
+
+async function loadProjects() {
+  state.projects = await ask("GET", "/v1/projects");
+  if (!state.projects.length) state.projects = [await ask("POST", "/v1/projects", { name: "My project" })];
+  const wanted = localStorage.getItem("weitblick.project");
+  const chosen = state.projects.find(({ id }) => id === state.project) ?? state.projects.find(({ id }) => id === wanted) ?? state.projects[0];
+  state.project = chosen.id;
+  $("project-select").replaceChildren(
+    ...state.projects.map(({ id, name }) => element("option", { value: id, selected: id === state.project }, name)),
+    element("option", { value: "" }, "New project …"),
+  );
+}
+
+async function openProject(project) {
+  state.project = project;
+  localStorage.setItem("weitblick.project", project);
+  await loadProjects();
+  const { documents } = await ask("GET", projectPath());
+  $("document-label").hidden = !documents.length;
+  $("document-select").replaceChildren(...documents.map(({ id, name }) => element("option", { value: id }, name)));
+  const wanted = location.hash.slice(1);
+  const chosen = documents.find(({ id }) => id === wanted) ?? documents.at(-1);
+  if (chosen) await openDocument(chosen.id);
+  else closeDocument();
+}
+
+let events = null;
+
+async function openDocument(identity) {
+  events?.close();
+  state.document = identity;
+  history.replaceState(null, "", `#${identity}`);
+  $("document-select").value = identity;
+  events = new EventSource(`${documentPath()}/events`);
+  // Whoever connects, for the first time or again, takes the document as it is; from then on there are news.
+  events.addEventListener("hello", () => loadDocument(identity));
+  events.addEventListener("segment", (event) => receiveRow(JSON.parse(event.data)));
+  events.addEventListener("progress", (event) => showProgress(JSON.parse(event.data)));
+  events.addEventListener("improving", (event) => showImproving(JSON.parse(event.data)));
+}
+
+async function loadDocument(identity) {
+  if (state.document !== identity) return;
+  const found = await ask("GET", documentPath());
+  const fresh = state.rows.document !== identity || state.rows.length !== found.rows.length;
+  state.rows = Object.assign(found.rows, { document: identity });
+  for (const row of state.rows) {
+    const edit = unsent.edits[rowPath(row.position)];
+    if (edit) Object.assign(row, edit);
+  }
+  $("welcome").hidden = true;
+  $("sheet").hidden = $("export-button").hidden = $("panel").hidden = false;
+  $("title").textContent = found.name;
+  document.title = `${found.name} · Weitblick`;
+  if (fresh) {
+    buildTable(state.rows);
+    invite();
+    $("consistency-count").hidden = true;
+  } else state.rows.forEach((row) => showRow(row.position));
+  showCounts();
+  unsent.retry();
+}
+
+function closeDocument() {
+  events?.close();
+  state.document = null;
+  state.rows = [];
+  history.replaceState(null, "", location.pathname);
+  document.title = "Weitblick workbench";
+  $("welcome").hidden = false;
+  $("sheet").hidden = $("export-button").hidden = $("panel").hidden = true;
+}
+
+function showProgress({ done, total }) {
+  if (done >= total) say("The document is translated.");
+}
+
+function showImproving({ done, total, changed }) {
+  if (done < total && !changed) return;
+  say(changed ? `${count(changed, "sentence", "sentences")} changed.` : "No other sentence changed.");
+}
+
+/* ---- adding ---- */
+
+async function addDocument(form, name) {
+  say(`Reading ${name} …`);
+  try {
+    const added = await ask("POST", `${projectPath()}/documents`, form);
+    location.hash = added.id;
+    await openProject(state.project);
+    say(`${added.name}: ${count(added.rows.length, "sentence", "sentences")}.`);
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+function addFile(file) {
+  const form = new FormData();
+  form.append("file", file);
+  return addDocument(form, file.name);
+}
+
+$("file-input").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  if (file) addFile(file);
+  event.target.value = "";
+});
+$("paste-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = $("paste-text").value;
+  if (!text.trim()) return say("There is no text yet.");
+  const form = new FormData();
+  form.append("text", text);
+  form.append("name", `${text.trim().split(/\s+/).slice(0, 5).join(" ").slice(0, 60)}.txt`);
+  $("paste-text").value = "";
+  addDocument(form, "the text");
+});
+for (const kind of ["dragenter", "dragover"]) {
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    document.body.toggleAttribute("data-dragging", true);
+  });
+}
+for (const kind of ["dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    document.body.toggleAttribute("data-dragging", false);
+  });
+}
+document.addEventListener("drop", async (event) => {
+  for (const file of event.dataTransfer.files) await addFile(file);
+});
+$("add-button").addEventListener("click", () => {
+  closeDocument();
+  $("file-input").focus();
+});
+
+/* ---- choosing ---- */
+
+$("project-select").addEventListener("change", async (event) => {
+  if (event.target.value) return openProject(event.target.value);
+  const { id } = await ask("POST", "/v1/projects", { name: `Project ${state.projects.length + 1}` });
+  await openProject(id);
+  showProject();
+});
+$("document-select").addEventListener("change", (event) => openDocument(event.target.value));
+
+/* ---- exporting ---- */
+
+const EXPORTS = [
+  ["file", "The translated file", "as it came, with the translation in place of its text"],
+  ["xliff", "XLIFF", "for other tools, with the state of every row"],
+  ["tmx", "TMX", "a translation memory"],
+  ["jsonl", "JSONL", "for weitblick, exact"],
+];
+$("export-button").addEventListener("click", () => {
+  $("export-links").replaceChildren(
+    ...EXPORTS.map(([kind, name, what]) =>
+      element("li", {}, element("a", { href: `${documentPath()}/export/${kind}`, download: "" }, name), element("span", { class: "quiet" }, ` ${what}`)),
+    ),
+  );
+  $("export-dialog").showModal();
+});
+
+/* ---- the project: name, memory, deleting ---- */
+
+async function showProject() {
+  const project = await ask("GET", projectPath());
+  const name = element("input", { id: "project-name", value: project.name, maxlength: 200 });
+  const importing = (kind, title, what) => {
+    const input = element("input", { type: "file", id: `import-${kind}`, onchange: () => importPairs(kind, input.files[0]) });
+    return element("p", {}, element("label", { for: `import-${kind}` }, title), element("span", { class: "quiet" }, ` ${what}`), element("br"), input);
+  };
+  const remove = (text, act) => element("button", { type: "button", class: "tool danger", onclick: act }, text);
+  $("project-body").replaceChildren(
+    element("p", {}, element("label", { for: "project-name" }, "Name "), name, " ", element("button", { type: "button", class: "tool", onclick: () => renameProject(name.value) }, "Rename")),
+    element("p", { class: "quiet" }, `${count(project.documents.length, "document", "documents")} share a memory of ${count(project.pairs, "approved pair", "approved pairs")}.`),
+    importing("memory", "Import a memory", "TMX, TSV or JSONL"),
+    importing("glossary", "Import a glossary", "two columns, TSV or CSV"),
+    element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX")),
+    element(
+      "p",
+      { class: "dangers" },
+      state.document ? remove("Delete this document", () => deleteFor("document", documentPath())) : null,
+      remove("Delete the project", () => deleteFor("project", projectPath())),
+    ),
+  );
+  if (!$("project-dialog").open) $("project-dialog").showModal();
+}
+$("project-button").addEventListener("click", showProject);
+
+async function renameProject(name) {
+  if (!name.trim()) return;
+  await ask("PUT", projectPath(), { name: name.trim() });
+  await loadProjects();
+  say("Renamed.");
+}
+
+async function importPairs(kind, file) {
+  const form = new FormData();
+  form.append("file", file);
+  form.append("kind", kind);
+  try {
+    const { pairs } = await ask("POST", `${projectPath()}/pairs`, form);
+    await showProject();
+    say(`${count(pairs, "pair", "pairs")} imported.`);
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+async function deleteFor(what, path) {
+  if (!confirm(`Delete this ${what} for good? Its text, translations and edits cannot be brought back.`)) return;
+  events?.close();
+  await ask("DELETE", path);
+  $("project-dialog").close();
+  if (what === "project") state.project = null;
+  await loadProjects();
+  await openProject(state.project);
+  say(`The ${what} is deleted.`);
+}

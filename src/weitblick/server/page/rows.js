@@ -1,0 +1,136 @@
+/* The table: a row for each sentence. Behind every text field lies its text again, word by word: it gives the field
+   its height, carries the marks of changed words, and tells which word the pointer is on. */
+
+const views = []; // of each row: its elements
+
+function buildTable(rows) {
+  views.length = 0;
+  const { source, target } = state.languages;
+  $("source-name").textContent = source.name;
+  $("target-name").textContent = target.name;
+  const fragment = document.createDocumentFragment();
+  for (const row of rows) {
+    const view = buildRow(row);
+    views.push(view);
+    fragment.append(view.element);
+    showRow(row.position);
+  }
+  $("rows").replaceChildren(fragment);
+}
+
+function buildRow(row) {
+  const { source, target } = state.languages;
+  const label = `Translation of row ${row.position + 1}`;
+  const mirror = element("div", { class: "mirror", "aria-hidden": "true" });
+  const field = element("textarea", {
+    rows: 1, lang: target.code, dir: target.direction, "aria-label": label, spellcheck: true, "data-position": row.position,
+  });
+  const before = element("div", { class: "before", hidden: true });
+  const status = element("span", { class: "state-name" });
+  const confirm = element("button", { type: "button", class: "confirm", title: "Confirm (Ctrl+Enter)", onclick: () => confirmRow(row.position, false) }, "Confirm");
+  const element_ = element(
+    "tr",
+    { "data-position": row.position },
+    element("th", { scope: "row", class: "number" }, String(row.position + 1)),
+    element("td", { class: "source", lang: source.code, dir: source.direction }, ...wordSpans(row.source)),
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, field), before),
+    element("td", { class: "state" }, status, confirm),
+  );
+  return { element: element_, mirror, field, before, status, confirm };
+}
+
+/* Text as spans of words with the white space between them. */
+function wordSpans(text, marked = new Set()) {
+  let word = -1;
+  return text.split(/(\s+)/).filter(Boolean).map((piece) => {
+    if (/^\s+$/.test(piece)) return piece;
+    word += 1;
+    return element("span", { class: marked.has(word) ? "w new" : "w", "data-word": word }, piece);
+  });
+}
+
+/* A row as it is now. What somebody is typing is left alone. */
+function showRow(position) {
+  const row = state.rows[position];
+  const view = views[position];
+  const typing = document.activeElement === view.field;
+  if (!typing && view.field.value !== row.target) view.field.value = row.target;
+  view.element.dataset.state = row.state;
+  view.element.toggleAttribute("data-changed", isChanged(row));
+  view.status.textContent = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed" }[row.state];
+  view.confirm.disabled = !view.field.value.trim();
+  view.confirm.hidden = row.state === "confirmed";
+  showMirror(position);
+  showBefore(position);
+}
+
+function showMirror(position) {
+  const row = state.rows[position];
+  const { mirror, field } = views[position];
+  const marked = isChanged(row) && field.value === row.target ? changedWords(row.before, row.target).added : new Set();
+  // The last character keeps the height of a line that is still empty.
+  mirror.replaceChildren(...wordSpans(field.value, marked), "\u200b");
+}
+
+/* What stood in a changed row before, its lost words struck out, and what can be done about it. */
+function showBefore(position) {
+  const row = state.rows[position];
+  const { before } = views[position];
+  before.hidden = !isChanged(row);
+  if (before.hidden) return before.replaceChildren();
+  const { removed } = changedWords(row.before, row.target);
+  const words = wordSpans(row.before, removed).map((piece) => (piece.className === "w new" ? element("del", {}, piece.textContent) : piece.textContent ?? piece));
+  const { code, direction } = state.languages.target;
+  before.replaceChildren(
+    element("p", { class: "before-text" }, element("span", { class: "tag" }, "before "), element("span", { lang: code, dir: direction }, ...words)),
+    element("button", { type: "button", class: "small", onclick: () => keepRow(position) }, "Keep as it was"),
+    element("button", { type: "button", class: "small", onclick: () => acceptRow(position) }, "Accept"),
+  );
+}
+
+/* A row that came from the server, because of us (`own`) or of the model. */
+function receiveRow(row, own = false) {
+  if (!state.rows[row.position]) return;
+  const view = views[row.position];
+  const typing = document.activeElement === view.field && view.field.value !== state.rows[row.position].target;
+  if (typing && !own) return;
+  if (own && view.field.value !== row.target && document.activeElement === view.field) row = { ...row, target: view.field.value, state: "edited" };
+  state.rows[row.position] = row;
+  if (document.activeElement === view.field && !own) view.field.value = row.target;
+  showRow(row.position);
+  showCounts();
+}
+
+function showCounts() {
+  const rows = state.rows;
+  const of = (name) => rows.filter((row) => row.state === name).length;
+  const waiting = of("empty");
+  const parts = [count(rows.length, "row", "rows"), `${of("confirmed")} confirmed`, `${of("edited")} edited`];
+  if (waiting) parts.push(`${waiting} waiting for translation`);
+  $("counts").textContent = parts.join(" · ");
+  $("progress").hidden = !waiting;
+  $("progress").value = rows.length ? 1 - waiting / rows.length : 1;
+  showChanges();
+}
+
+/* Which words of two texts the other does not have in their place, as sets of indices: the longest common subsequence. */
+function changedWords(before, after) {
+  const a = before.split(/\s+/).filter(Boolean);
+  const b = after.split(/\s+/).filter(Boolean);
+  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      table[i][j] = a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+    }
+  }
+  const removed = new Set();
+  const added = new Set();
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) [i, j] = [i + 1, j + 1];
+    else if (j >= b.length || (i < a.length && table[i + 1][j] >= table[i][j + 1])) removed.add(i++);
+    else added.add(j++);
+  }
+  return { removed, added };
+}
