@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -26,6 +27,20 @@ def browser_page() -> Iterator[Any]:
 
     A script error on the page fails the test.
     """
+    with _page(offline=True) as page:
+        yield page
+
+
+@pytest.fixture
+def local_page() -> Iterator[Any]:
+    """As `browser_page`, but it may ask this machine, and nobody else."""
+    with _page(offline=False) as page:
+        page.route("**", lambda route: route.continue_() if "://127.0.0.1:" in route.request.url else route.abort())
+        yield page
+
+
+@contextmanager
+def _page(*, offline: bool) -> Iterator[Any]:
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no Chromium on this machine (apt-get install chromium)")
@@ -35,7 +50,7 @@ def browser_page() -> Iterator[Any]:
     errors: list[str] = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
-        page = browser.new_context(accept_downloads=True, offline=True).new_page()
+        page = browser.new_context(accept_downloads=True, offline=offline).new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         yield page
         browser.close()
