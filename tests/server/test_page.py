@@ -15,6 +15,7 @@ import docx
 import httpx
 import pytest
 
+from weitblick.formats import FORMATS
 from weitblick.server.engine import Engine
 
 pytestmark = pytest.mark.browser
@@ -81,6 +82,7 @@ def story(local_page: Any, address: str) -> Story:
     return Story(local_page, address)
 
 
+@pytest.mark.skipif("docx" not in FORMATS, reason="no docx yet")
 def test_the_whole_story(story: Story, obedient: None, tmp_path: Path) -> None:
     """Drop a docx, edit, confirm, see others change, keep one, undo, export, open the export."""
     page = story.page
