@@ -34,6 +34,9 @@ LABELS = {
 }
 
 
+METRICS = {"bleu": "BLEU", "chrf": "chrF"}
+
+
 def register(app: typer.Typer) -> None:
     app.command("context-use", rich_help_panel="Judge")(context_use)
 
@@ -49,7 +52,8 @@ def context_use(
     ],
     model: Model = None,
     translate: Annotated[
-        bool, typer.Option("--translate", help="Translate with own, removed and random context, too: BLEU of each.")
+        bool,
+        typer.Option("--translate", help="Translate with own, removed and random context, too: BLEU and chrF of each."),
     ] = False,
     beam: Beam = None,
     target_context: Annotated[
@@ -106,7 +110,8 @@ def context_use(
     report: dict[str, Any] = {"model": model or SHIPPED, "source": corpus[0], "target": corpus[-1]}
     report |= {"target_context": target_context or corpus[-1], **found.to_json()}
     if translate:
-        report["bleu"] = measure_translations(translator, documents, beam=beam, seed=seed).to_json()
+        scores = measure_translations(translator, documents, beam=beam, seed=seed)
+        report |= {name: found.to_json() for name, found in scores.items()}
     if as_json:
         print_json(report)
     else:
@@ -165,6 +170,23 @@ def _print(report: dict[str, Any]) -> None:
             f"share of the context in the gate {report['gate']:.3f}, sentences attended {report['support']:.2f}"
         )
     if "bleu" in report:
-        bleu = report["bleu"]
-        console.print("BLEU: " + ", ".join(f"{mode} {bleu[mode]:.2f}" for mode in ("own", "removed", "random")))
-        console.print(bleu["signature"], markup=False)
+        console.print()
+        console.print(_translation_table(report))
+        for name in METRICS:
+            console.print(report[name]["signature"], markup=False)
+
+
+def _translation_table(report: dict[str, Any]) -> Any:
+    from rich.table import Table
+
+    table = Table("translations", box=None, pad_edge=False)
+    for column in ("own", "removed", "random", "own - removed", "p", "own - random", "p"):
+        table.add_column(column, justify="right")
+    for name, label in METRICS.items():
+        found = report[name]
+        cells = [f"{found[mode]:.2f}" for mode in ("own", "removed", "random")]
+        for pair in (found["own_over_removed"], found["own_over_random"]):
+            low, high = pair["interval"]
+            cells += [f"{pair['difference']:+.2f} \\[{low:+.2f}, {high:+.2f}]", f"{pair['p']:.3f}"]
+        table.add_row(label, *cells)
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,10 @@ from weitblick.cli.options import BatchTokens, Device, Json, Limit, Model, Quiet
 from weitblick.errors import UserError
 
 if TYPE_CHECKING:
+    from weitblick.documents.contrast import ContrastItem
     from weitblick.metrics.scoring import ContextMode
+    from weitblick.probing.contrast import Verdict
+    from weitblick.translation.translator import Translator
 
 GROUPS = {
     "by_direction": "direction",
@@ -43,6 +47,14 @@ def contrast(
     ] = False,
     controls: Annotated[
         bool, typer.Option("--controls", help="Own, removed and random context, one beside the other.")
+    ] = False,
+    generate: Annotated[
+        bool,
+        typer.Option(
+            "--generate",
+            help="Translate the tested sentences, too: is the pronoun there that of the reference? With the sentences "
+            "before translated by a human, by the model itself, and without context.",
+        ),
     ] = False,
     document_folder: Annotated[
         Path | None,
@@ -75,6 +87,8 @@ def contrast(
 
     from weitblick.metrics.scoring import CONTEXT_MODES
     from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
+    from weitblick.probing.paired import compare_verdicts
+    from weitblick.probing.pronouns import has_pronouns, judge_by_articles
     from weitblick.probing.suites import read_suite
 
     items = read_suite(suite, documents=document_folder, context_sentences=context_sentences, limit=limit)
@@ -83,13 +97,13 @@ def contrast(
     modes: tuple[ContextMode, ...] = CONTEXT_MODES if controls else ("own",)
     if no_context or random_context:
         modes = ("removed",) if no_context else ("random",)
-    results: dict[str, dict[str, Any]] = {}
+    verdicts: dict[ContextMode, list[Verdict]] = {}
     with progress_bar(len(modes) * len(encoded.candidates), "scoring") as advance:
         for mode in modes:
-            verdicts = judge_suite(
+            verdicts[mode] = judge_suite(
                 translator.model, encoded, mode, seed=seed, batch_tokens=batch_tokens, progress=advance
             )
-            results[mode] = summarise(verdicts).to_json()
+    results = {str(mode): summarise(found).to_json() for mode, found in verdicts.items()}
     missing = without_context(translator.model, items)
     report: dict[str, Any] = {
         "model": model or SHIPPED,
@@ -101,10 +115,71 @@ def contrast(
     }
     if controls:
         report["controls"] = results
+        report["paired"] = {name: pair.to_json() for name, pair in compare_verdicts(verdicts, seed).items()}
+    if has_pronouns(items):
+        report["rules"] = {name: summarise(found).to_json() for name, found in judge_by_articles(items).items()}
+    if generate:
+        report["generated"] = _generate(translator, items)
     if as_json:
         print_json(report)
     else:
-        _print(results, missing, translator.model.context is not None)
+        _print(results | report.get("rules", {}), missing, translator.model.context is not None)
+        _print_more(report)
+
+
+def _generate(translator: Translator, items: Sequence[ContrastItem]) -> dict[str, Any]:
+    from weitblick.probing.contrast import summarise
+    from weitblick.probing.pronouns import generate_pronouns, has_pronouns
+
+    if not has_pronouns(items):
+        raise UserError(
+            "--generate looks for er, sie and es, and items have no such pronoun or no target",
+            remedy="name a suite of weitblick data pronouns, or ContraPro",
+        )
+    with progress_bar(3 * len(items), "translating") as advance:
+        found = {
+            "human": generate_pronouns(translator, items, past="human", progress=advance),
+            "own": generate_pronouns(translator, items, past="own", progress=advance),
+            "removed": generate_pronouns(translator, items, past="own", context=False, progress=advance),
+        }
+    return {name: summarise(verdicts).to_json() for name, verdicts in found.items()}
+
+
+PAIR_LABELS = {"own_over_removed": "own - removed", "own_over_random": "own - random"}
+GENERATED_LABELS = {
+    "human": "before it a human's translations",
+    "own": "before it the model's own",
+    "removed": "without context",
+}
+
+
+def _print_more(report: dict[str, Any]) -> None:
+    """Paired differences, and the pronouns of translations."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if "paired" in report:
+        table = Table("accuracy", box=None, pad_edge=False)
+        for name in ("difference", "95% interval", "better", "worse", "p (McNemar)"):
+            table.add_column(name, justify="right")
+        for key, label in PAIR_LABELS.items():
+            pair = report["paired"][key]
+            low, high = pair["interval"]
+            counts = str(pair["better"]), str(pair["worse"]), f"{pair['p']:.2g}"
+            table.add_row(label, f"{pair['difference']:+.3f}", f"\\[{low:+.3f}, {high:+.3f}]", *counts)
+        console.print()
+        console.print(table)
+    if "generated" in report:
+        first = next(iter(report["generated"].values()))
+        table = Table("pronoun of the translation is the reference's", box=None, pad_edge=False)
+        for name in ("all", *first["by_pronoun"], "none"):
+            table.add_column(name, justify="right")
+        for key, found in report["generated"].items():
+            by_pronoun = (f"{found['by_pronoun'][name]['accuracy']:.3f}" for name in first["by_pronoun"])
+            table.add_row(GENERATED_LABELS[key], f"{found['accuracy']:.3f}", *by_pronoun, str(found["ties"]))
+        console.print()
+        console.print(table)
 
 
 def _print(results: dict[str, dict[str, Any]], missing: int, reads_context: bool) -> None:

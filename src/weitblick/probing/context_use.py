@@ -27,6 +27,7 @@ from weitblick.metrics.scoring import (
     reading_order,
     score_candidates,
 )
+from weitblick.metrics.significance import Comparison
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline
 from weitblick.translation.options import TranslationOptions
@@ -190,32 +191,60 @@ def translate_with(
 
 @dataclass(frozen=True)
 class TranslationScores:
-    """BLEU of a corpus by the context that its sentences read."""
+    """A metric of a corpus by the context that its sentences read, and the differences that own context makes, with
+    intervals over documents."""
 
-    bleu: Mapping[ContextMode, float]
+    scores: Mapping[ContextMode, float]
+    differences: Mapping[str, Comparison]
     signature: str
     beam: int
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **{str(mode): value for mode, value in self.bleu.items()},
-            "signature": self.signature,
-            "beam": self.beam,
+        differences = {
+            name: {
+                "difference": round(found.difference, 4),
+                "interval": [round(found.interval.low, 4), round(found.interval.high, 4)],
+                "p": round(found.p_randomisation, 6),
+            }
+            for name, found in self.differences.items()
         }
+        scores = {str(mode): value for mode, value in self.scores.items()}
+        return {**scores, **differences, "signature": self.signature, "beam": self.beam}
+
+
+TRANSLATION_METRICS = {"bleu": "sacrebleu", "chrf": "chrf"}
+TRIALS = 2000
 
 
 def measure_translations(
     translator: Translator, documents: Sequence[Document], *, beam: int | None = None, seed: int = 1
-) -> TranslationScores:
-    """sacreBLEU of the documents' translations with own, removed and random context."""
-    from weitblick.metrics.metrics import build_metric
+) -> dict[str, TranslationScores]:
+    """BLEU and chrF of the documents' translations with own, removed and random context."""
+    from weitblick.metrics.metrics import build_metric, sum_documents
+    from weitblick.metrics.significance import compare
 
-    metric = build_metric("sacrebleu")
     references = [target or "" for document in documents for target in document.targets]
-    scores: dict[ContextMode, float] = {}
+    lengths = [len(document.sentences) for document in documents]
     options = TranslationOptions(beam=beam).of(translator.model.sentence.generation)
-    for mode in CONTEXT_MODES:
-        translated = translate_with(translator, documents, mode, options, seed=seed)
-        lines = [target or "" for document in translated for target in document.targets]
-        scores[mode] = round(metric.corpus_score(metric.statistics(lines, references)).value, 4)
-    return TranslationScores(scores, metric.signature, options.search.beam)
+    lines = {
+        mode: [
+            target or ""
+            for document in translate_with(translator, documents, mode, options, seed=seed)
+            for target in document.targets
+        ]
+        for mode in CONTEXT_MODES
+    }
+    report = {}
+    for name, metric in ((name, build_metric(wanted)) for name, wanted in TRANSLATION_METRICS.items()):
+        counts = {mode: sum_documents(metric.statistics(found, references), lengths) for mode, found in lines.items()}
+        report[name] = TranslationScores(
+            {mode: round(metric.corpus_score(found).value, 4) for mode, found in counts.items()},
+            {
+                f"own_over_{other}": compare(metric, [counts[other]], [counts["own"]], TRIALS, seed)
+                for other in CONTEXT_MODES
+                if other != "own"
+            },
+            metric.signature,
+            options.search.beam,
+        )
+    return report

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.document import Document, Sentence
+from weitblick.probing.contrast import Verdict
 from weitblick.translation.translator import Translator
 
 ARTICLE = re.compile(
@@ -40,19 +40,23 @@ def by_article(item: ContrastItem, which: Literal["first", "last"]) -> str | Non
 
 def has_pronouns(items: Sequence[ContrastItem]) -> bool:
     """Whether rules about er, sie and es make sense here."""
-    return all(item.pronoun in PRONOUN_OF.values() for item in items)
+    return all(item.pronoun in PRONOUN_OF.values() and item.target is not None for item in items)
 
 
-@dataclass(frozen=True)
-class GeneratedPronouns:
-    """For each item the pronoun of its reference and that of its translation, None where it has another word there."""
+def judge_said(items: Sequence[ContrastItem], said: Sequence[str | None]) -> list[Verdict]:
+    """Items decided by a word alone; where there is none, nothing is decided."""
+    return [
+        Verdict(item, float(word == item.pronoun), 0.0 if word is None else float(word != item.pronoun))
+        for item, word in zip(items, said, strict=True)
+    ]
 
-    wanted: list[str]
-    said: list[str | None]
 
-    @property
-    def correct(self) -> list[bool]:
-        return [wanted == said for wanted, said in zip(self.wanted, self.said, strict=True)]
+def judge_by_articles(items: Sequence[ContrastItem]) -> dict[str, list[Verdict]]:
+    """The rules as rows of a table: what looking at articles alone decides."""
+    return {
+        "first article": judge_said(items, [by_article(item, "first") for item in items]),
+        "last article": judge_said(items, [by_article(item, "last") for item in items]),
+    }
 
 
 def generate_pronouns(
@@ -63,8 +67,9 @@ def generate_pronouns(
     context: bool = True,
     beam: int = 4,
     progress: Callable[[int], None] | None = None,
-) -> GeneratedPronouns:
-    """The tested sentences translated. `past`: the sentences before are a human's translations or the model's own."""
+) -> list[Verdict]:
+    """The pronouns of the tested sentences' translations. `past`: the sentences before are translated by a human, or by
+    the model itself."""
     documents = [_document(number, item, past) for number, item in enumerate(items)]
     said: list[str | None] = []
     for item, translated in zip(
@@ -73,7 +78,7 @@ def generate_pronouns(
         said.append(said_pronoun(translated.targets[item.sentence] or ""))
         if progress is not None:
             progress(1)
-    return GeneratedPronouns([item.pronoun or "" for item in items], said)
+    return judge_said(items, said)
 
 
 def said_pronoun(translation: str) -> str | None:
