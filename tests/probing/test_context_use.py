@@ -155,6 +155,28 @@ def run(*arguments: str | Path) -> dict:
     return json.loads(result.stdout)
 
 
+def test_translations_are_compared_by_document(folder: Path) -> None:
+    files = folder / "test.en", folder / "test.de"
+    report = run("context-use", "-m", folder / "model", *files, "--json", "--limit", "3", "--translate", "--beam", "1")
+    for name in ("bleu", "chrf"):
+        found = report[name]
+        pair = found["own_over_removed"]
+        assert pair["difference"] == pytest.approx(found["own"] - found["removed"], abs=2e-4)
+        assert pair["interval"][0] <= pair["difference"] + 1e-4
+
+
+def test_pronouns_are_judged_by_rule_and_in_translations(folder: Path, tmp_path: Path) -> None:
+    item = {"source": ["The cat slept.", "It was tired."], "target": ["Die Katze schlief.", "Sie war müde."]}
+    item |= {"sentence": 1, "reference": "Sie war müde.", "contrastive": ["Er war müde."], "pronoun": "sie"}
+    (tmp_path / "pronouns.jsonl").write_text((json.dumps(item) + "\n") * 2, encoding="utf-8")
+    report = run("contrast", "-m", folder / "model", tmp_path / "pronouns.jsonl", "--json", "--generate")
+    assert report["rules"]["first article"]["accuracy"] == 1.0
+    assert set(report["generated"]) == {"human", "own", "removed"}
+    assert all(found["items"] == 2 for found in report["generated"].values())
+    with pytest.raises(UserError, match="--generate looks for er, sie and es"):
+        run("contrast", "-m", folder / "model", folder / "suite.jsonl", "--generate")
+
+
 def test_the_commands_print_json(folder: Path) -> None:
     report = run(
         "context-use", "-m", folder / "model", folder / "test.en", folder / "test.de", "--json", "--limit", "3"
@@ -170,6 +192,11 @@ def test_the_commands_print_json(folder: Path) -> None:
     assert set(contrast["by_distance"]) == {"0", "1", "2", "3", ">3"}
     assert contrast["by_distance"][">3"]["items"] == 2
     assert contrast["by_phenomenon"]["length"]["items"] == contrast["by_direction"]["past"]["items"] == 6
+    own, random = (contrast["controls"][mode]["correct"] for mode in ("own", "random"))
+    pair = contrast["paired"]["own_over_random"]
+    assert pair["better"] - pair["worse"] == own - random
+    assert pair["interval"][0] <= pair["difference"] <= pair["interval"][1]
+    assert "rules" not in contrast  # nothing here is about er, sie and es
     removed = run("contrast", "-m", folder / "model", folder / "suite.jsonl", "--json", "--no-context")
     assert removed["accuracy"] == contrast["controls"]["removed"]["accuracy"]
     plain = CliRunner().invoke(
