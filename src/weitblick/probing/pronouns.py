@@ -65,7 +65,7 @@ def generate_pronouns(
     *,
     past: HumanOrOwn = "human",
     context: bool = True,
-    beam: int = 4,
+    beam: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Verdict]:
     """The pronouns of the tested sentences' translations. `past`: the sentences before are translated by a human, or by
