@@ -9,10 +9,11 @@ import pytest
 from synthetic_explanation import build
 
 from weitblick.errors import UserError
+from weitblick.escaping import latex_text
 from weitblick.explanation.choice import choose
 from weitblick.explanation.corpus import gather, write_plots
 from weitblick.explanation.figure import write_figure
-from weitblick.explanation.latex import escape, latex_table
+from weitblick.explanation.latex import latex_table
 
 NASTY = [(r"100% of $x_1 & {y}^2 #3~ \end{table} <script>", "„Zeile“ -- 'a'", None)] * 3
 
@@ -35,7 +36,7 @@ def test_the_table_prints_any_text_as_it_is() -> None:
     assert table.count(r"\end{table}") == 1
     unescaped = re.sub(r"\\[%$&#_{}]|\\[a-zA-Z]+(\{\})?", "", table.partition("\n")[2])
     assert not re.search(r"[%&#~<>]", unescaped)
-    assert escape("a_b\x00\x1b") == r"a\_b"
+    assert latex_text("a_b\x00\x1b") == r"a\_b"
     balance = re.sub(r"\\[{}]", "", table)
     assert balance.count("{") == balance.count("}")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -110,14 +113,33 @@ def test_preferences_are_unblinded_and_ties_split(corpus: dict[str, Path], tmp_p
     key = read_key(key_file)
     for_b = write_answers(tmp_path / "r1.json", key_file, "zebra-two.de")
     for_a = write_answers(tmp_path / "r2.json", key_file, "zebra-one.de")
-    undecided = write_answers(tmp_path / "r3.json", key_file, "tie")
-    adequacy, fluency = judge_answers(key, [read_answers(path, key) for path in (for_b, for_b, for_a, undecided)])
+    also_b = write_answers(tmp_path / "r3.json", key_file, "zebra-two.de")
+    undecided = write_answers(tmp_path / "r4.json", key_file, "tie")
+    adequacy, fluency = judge_answers(key, [read_answers(path, key) for path in (for_b, also_b, for_a, undecided)])
     assert adequacy.wins == {"zebra-one.de": 4, "zebra-two.de": 8}
-    assert (adequacy.ties, adequacy.test.x, adequacy.test.n) == (4, 10, 16)
-    assert (fluency.ties, fluency.test.x, fluency.test.p) == (16, 8, 1.0)
+    assert (adequacy.ties, adequacy.test.x, adequacy.test.n) == (4, 4, 4), "a document is one trial, whoever reads it"
+    assert (fluency.ties, fluency.test.x, fluency.test.p) == (16, 2, 1.0)
     assert fluency.agreement is not None
     assert fluency.agreement.plain == 1.0
     assert fluency.agreement.fleiss is None
+
+
+def test_a_rater_counts_once(corpus: dict[str, Path], tmp_path: Path) -> None:
+    key_file = make_form(corpus).with_suffix(".key.json")
+    key = read_key(key_file)
+    answers = read_answers(write_answers(tmp_path / "r1.json", key_file, "tie"), key)
+    with pytest.raises(UserError, match=r"r1\.json: is of rater 'r1', as is .*r1\.json"):
+        judge_answers(key, [answers, answers])
+
+
+def test_the_policy_of_the_form_allows_its_own_script_only(corpus: dict[str, Path]) -> None:
+    page = make_form(corpus).read_text(encoding="utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert "unsafe-inline" not in policy
+    for tag in ("script", "style"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src &#x27;sha256-{digest}&#x27;" in policy
 
 
 def test_answers_of_another_form_and_gaps_are_named(corpus: dict[str, Path], tmp_path: Path) -> None:

@@ -87,7 +87,9 @@ def _print_verdict(verdict: Verdict, system: str) -> None:
     wins = ", ".join(f"{name} {count}" for name, count in verdict.wins.items())
     test = verdict.test
     typer.echo(f"{verdict.question}: {wins}, ties {verdict.ties}")
-    typer.echo(f"  sign test for {system}, ties split: x = {test.x:g}, n = {test.n}, p = {test.p:.4f} (two-sided)")
+    typer.echo(
+        f"  sign test by document for {system}, ties split: x = {test.x:g}, n = {test.n}, p = {test.p:.4f} (two-sided)"
+    )
     if verdict.agreement is not None:
         found = verdict.agreement
         cohen, fleiss = ("undefined" if k is None else f"{k:.2f}" for k in (found.cohen, found.fleiss))

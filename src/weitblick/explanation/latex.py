@@ -4,34 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from weitblick.escaping import latex_text
 from weitblick.explanation.attention import Row
 from weitblick.explanation.choice import Choice, place
 from weitblick.explanation.schema import Explanation, Words
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}",
-    "'": r"\textquotesingle{}",
-    "-": r"{-}",  # keeps -- and --- from becoming dashes
-}
-
-
-def escape(text: str) -> str:
-    """Text that LaTeX prints as it is. Control characters, which it would refuse, are left out."""
-    return "".join(_SPECIAL.get(letter, letter) for letter in text if letter.isprintable())
 
 
 def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, width: str = r"\columnwidth") -> str:
@@ -55,9 +31,9 @@ def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, 
         lines += _head(explanation, choice, name, row, least)
     lines += [
         r"\end{tabular}}",
-        rf"\caption{{Context of \emph{{{escape(choice.query.text)}}}, sentence {choice.sentence + 1} of "
-        rf"{escape(explanation.document)}, in decreasing probability mass. The intensity of colour is the attention "
-        r"to a word before rescaling.}",
+        rf"\caption{{Context of \emph{{{latex_text(choice.query.text)}}}, sentence {choice.sentence + 1} of "
+        rf"{latex_text(explanation.document)}, in decreasing probability mass. The intensity of colour is the "
+        r"attention to a word before rescaling.}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
@@ -78,7 +54,7 @@ def _tinted(words: Words, weights: np.ndarray, least: float) -> str:
     parts = []
     for index, word in enumerate(words):
         weight = float(weights[index]) if index < len(weights) else 0.0
-        text = escape(word.text)
+        text = latex_text(word.text)
         if weight >= least:
             text = rf"\colorbox{{magenta!{weight * 100:.1f}}}{{{text}}}"
         parts.append((" " if word.space and index else "") + text)
@@ -88,6 +64,6 @@ def _tinted(words: Words, weights: np.ndarray, least: float) -> str:
 def _plain(words: Words, bold: set[int]) -> str:
     return "".join(
         (" " if word.space and index else "")
-        + (rf"\textbf{{{escape(word.text)}}}" if index in bold else escape(word.text))
+        + (rf"\textbf{{{latex_text(word.text)}}}" if index in bold else latex_text(word.text))
         for index, word in enumerate(words)
     )

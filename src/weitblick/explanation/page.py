@@ -7,15 +7,13 @@ hashes of our own script and style and forbids everything else.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from weitblick import __version__
+from weitblick.escaping import inert_json, page_policy
 from weitblick.explanation.influence import differences
 from weitblick.explanation.schema import Explanation
 from weitblick.explanation.summary import summarise
@@ -28,16 +26,12 @@ def render(explanation: Explanation) -> str:
     """The page as one string."""
     style = _template("base.css") + "\n" + _template("page.css")
     script = '"use strict";\n' + "\n".join(_template(name) for name in SCRIPTS)
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
     values = {
-        "policy": html.escape(policy),
+        "policy": html.escape(page_policy(script, style)),
         "title": html.escape(f"{explanation.document} · Weitblick"),
         "version": html.escape(__version__),
         "style": style,
-        "data": _inert_json(_payload(explanation)),
+        "data": inert_json(_payload(explanation)),
         "script": script,
     }
     page = _template("page.html")
@@ -67,15 +61,5 @@ def _payload(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _inert_json(value: Any) -> str:
-    """JSON that cannot end its script element: without `<` there is neither a tag nor a comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
 def _template(name: str) -> str:
     return files("weitblick.explanation").joinpath("template", name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

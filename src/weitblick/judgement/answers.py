@@ -28,7 +28,12 @@ class Answers:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All raters' judgements of one question; `test.x` counts for the second system of the key."""
+    """All raters' judgements of one question.
+
+    wins, ties  judgements: one for each rater and document
+    test        by document, which counts for the system that most of its raters prefer, and as a tie if neither does:
+                raters who read the same document are no independent trials. `test.x` is the second system of the key.
+    """
 
     question: str
     wins: dict[str, int]
@@ -71,15 +76,34 @@ def judge_answers(key: Key, raters: Sequence[Answers]) -> list[Verdict]:
     """One verdict for each question, over all judgements of all raters."""
     if not raters:
         raise UserError("no answers", remedy="name at least one file of answers")
+    _check_distinct(raters)
     return [_verdict(question, key, raters) for question in QUESTIONS]
 
 
 def _verdict(question: str, key: Key, raters: Sequence[Answers]) -> Verdict:
     preferred = [[_side(a.choices[item][question], item, key) for item in key.left] for a in raters]
     flat = [choice for row in preferred for choice in row]
-    test = sign_test(flat.count(SECOND) + flat.count(TIE) / 2, len(flat))
+    decided = [_majority(choices) for choices in zip(*preferred, strict=True)]
+    test = sign_test(decided.count(SECOND) + decided.count(TIE) / 2, len(decided))
     wins = {key.systems[0]: flat.count(FIRST), key.systems[1]: flat.count(SECOND)}
     return Verdict(question, wins, flat.count(TIE), test, agreement(preferred, [FIRST, SECOND, TIE]))
+
+
+def _majority(choices: Sequence[str]) -> str:
+    lead = choices.count(SECOND) - choices.count(FIRST)
+    return SECOND if lead > 0 else FIRST if lead < 0 else TIE
+
+
+def _check_distinct(raters: Sequence[Answers]) -> None:
+    """One rater counts once: neither a file nor a name may come twice."""
+    for number, answers in enumerate(raters):
+        for other in raters[:number]:
+            if answers.path.resolve() == other.path.resolve() or answers.rater == other.rater:
+                raise UserError(
+                    f"is of rater {answers.rater!r}, as is {other.path}",
+                    where=answers.path,
+                    remedy="name each rater's answers once",
+                )
 
 
 def _side(choice: str, item: str, key: Key) -> str:

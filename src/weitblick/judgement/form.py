@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import random
 from collections.abc import Sequence
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from weitblick.errors import UserError
+from weitblick.escaping import inert_json, page_policy
 from weitblick.files import check_format_version, read_json, text_writer, write_json
 from weitblick.metrics.translations import read_translations
 
 FORMAT_VERSION = 1
 KIND = "weitblick judgement key"
 PLACEHOLDER = "/*FORM*/null"
+POLICY = "{{policy}}"
 DOCUMENTS = 18
 
 
@@ -92,10 +95,9 @@ def _write(output: Path, key: Key, items: list[dict[str, Any]], documents: list[
     # the id ties answers to this form without telling anything of the systems
     content = json.dumps([items, seed], ensure_ascii=False, sort_keys=True)
     key = Key(hashlib.sha256(content.encode()).hexdigest()[:16], key.systems, key.left)
-    page = resources.files("weitblick.judgement").joinpath("form.html").read_text(encoding="utf-8")
     form = {"format_version": FORMAT_VERSION, "form_id": key.form_id, "items": items}
     with text_writer(output) as stream:
-        stream.write(page.replace(PLACEHOLDER, _script_safe(form)))
+        stream.write(_page(form))
     write_json(
         key_path(output),
         {
@@ -111,12 +113,12 @@ def _write(output: Path, key: Key, items: list[dict[str, Any]], documents: list[
     return key
 
 
-def _script_safe(value: Any) -> str:
-    """JSON that can stand inside a script element: nothing in it can close the element or open a comment."""
-    text = json.dumps(value, ensure_ascii=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+def _page(form: dict[str, Any]) -> str:
+    """The form as one page, whose policy allows its own script and style and nothing else."""
+    page = resources.files("weitblick.judgement").joinpath("form.html").read_text(encoding="utf-8")
+    page = page.replace(PLACEHOLDER, inert_json(form))
+    script, style = (page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("script", "style"))
+    return page.replace(POLICY, html.escape(page_policy(script, style)))
 
 
 def read_key(path: Path) -> Key:

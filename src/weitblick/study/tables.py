@@ -9,6 +9,7 @@ from statistics import mean
 from typing import Any
 
 from weitblick.documents.contrast import DISTANCES
+from weitblick.escaping import latex_text
 from weitblick.files import text_writer, write_json
 from weitblick.study.plan import Plan
 from weitblick.study.steps import Ledger
@@ -221,7 +222,15 @@ def _markdown_cell(cell: Cell) -> str:
 
 def latex(tables: Sequence[Table]) -> str:
     """One table environment each, for the booktabs package."""
-    return "\n".join(["% needs \\usepackage{booktabs,amssymb}", *map(_latex_table, tables)]) + "\n"
+    return (
+        "\n".join(
+            [
+                "% needs \\usepackage{booktabs,amssymb,textcomp} and \\usepackage[T1]{fontenc}",
+                *map(_latex_table, tables),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _latex_table(table: Table) -> str:
@@ -231,16 +240,16 @@ def _latex_table(table: Table) -> str:
         r"\centering",
         rf"\begin{{tabular}}{{l{'r' * width}}}",
         r"\toprule",
-        " & ".join(["", *map(escape, table.columns)]) + r" \\",
+        " & ".join(["", *map(_latex, table.columns)]) + r" \\",
         r"\midrule",
     ]
     for line in table.lines:
         if not line.cells:
-            lines += [r"\midrule", rf"\multicolumn{{{width + 1}}}{{l}}{{\emph{{{escape(line.label)}}}}} \\"]
+            lines += [r"\midrule", rf"\multicolumn{{{width + 1}}}{{l}}{{\emph{{{_latex(line.label)}}}}} \\"]
             continue
-        lines.append(" & ".join([escape(line.label), *map(_latex_cell, line.cells)]) + r" \\")
+        lines.append(" & ".join([_latex(line.label), *map(_latex_cell, line.cells)]) + r" \\")
     note = f" {table.note}." if table.note else ""
-    caption = escape(f"{table.caption}.{note}")
+    caption = _latex(f"{table.caption}.{note}")
     lines += [
         r"\bottomrule",
         r"\end{tabular}",
@@ -252,13 +261,10 @@ def _latex_table(table: Table) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
-    text = rf"\textbf{{{escape(cell.text)}}}" if cell.bold and cell.text else escape(cell.text)
+    text = rf"\textbf{{{_latex(cell.text)}}}" if cell.bold and cell.text else _latex(cell.text)
     return text + LATEX_MARKS.get(cell.mark, "")
 
 
-def escape(text: str) -> str:
-    for character in "&%$#_{}":
-        text = text.replace(character, f"\\{character}")
-    for mark, command in {**LATEX_MARKS, "<": "$<$", ">": "$>$"}.items():
-        text = text.replace(mark, command)
-    return text
+def _latex(text: str) -> str:
+    """Text with the marks of significance that it may name."""
+    return "".join(LATEX_MARKS.get(character) or latex_text(character) for character in text)
