@@ -48,7 +48,7 @@ class SentencePiecePipeline(TextPipeline):
         longest_sentence: int,
     ) -> None:
         super().__init__(*languages, *vocabularies, longest_sentence)
-        self._model = model
+        self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self._spellings = {"source": self._spell("source"), "target": self._spell("target")}
         self._bytes = {"source": _token_bytes(self.source_vocabulary), "target": _token_bytes(self.target_vocabulary)}
@@ -143,7 +143,7 @@ class SentencePiecePipeline(TextPipeline):
         return b"".join([table[number] for number in ids]).decode("utf-8", errors="replace")
 
     def _files(self) -> dict[str, bytes]:
-        return {MODEL_FILE: self._model}
+        return {MODEL_FILE: self.model}
 
     @classmethod
     def _restore(
