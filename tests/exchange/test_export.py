@@ -6,12 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import pytest
 import torch
-
-pytest.importorskip("transformers")
-ctranslate2 = pytest.importorskip("ctranslate2")
-
 from marian_models import TEXTS, random_model
 from typer.testing import CliRunner
 

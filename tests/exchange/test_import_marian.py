@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-
-pytest.importorskip("transformers")
-
 from marian_models import TEXTS, generate, random_model, save
 from typer.testing import CliRunner
 

@@ -88,7 +88,7 @@ def import_marian(
     vocabularies = (vocabulary if joint else Vocabulary(source_rows.tokens), vocabulary)
     section = model_section(folder, generation_section(folder, rows), joint)
     pipeline = _pipeline(folder, vocabularies, (source_language, target_language), normalize_punctuation)
-    model = build(section, ContextSection(), *map(len, vocabularies)).eval()
+    model = build(section, ContextSection(), len(vocabularies[0]), len(vocabularies[1])).eval()
     assert isinstance(model.sentence, Transformer)
     with torch.no_grad():
         _fill(model.sentence, folder, Tensors(folder.path), source_rows, rows)
