@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+LONGEST = 2000  # characters of a message: values may be of any size
+
 
 class UserError(Exception):
     """A user's mistake. The command line prints it as one line and exits with code 2.
@@ -22,4 +24,5 @@ class UserError(Exception):
         place = "" if self.where is None else f"{self.where}:" + (f"{self.line}:" if self.line is not None else "")
         text = f"{place} {self.message}" if place else self.message
         text = f"{text}; {self.remedy}" if self.remedy else text
-        return " ".join(text.split())
+        text = " ".join(text.split())
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 300]} ... {text[-295:]}"

@@ -32,6 +32,8 @@ STANDARD = "-"
 
 def _open_bytes(path: str | Path) -> IO[bytes]:
     if str(path) == STANDARD:
+        if sys.stdin is None:
+            raise UserError("is closed", where="standard input", remedy="name a file")
         return sys.stdin.buffer
     path = Path(path)
     if path.is_dir():
@@ -84,7 +86,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     except OSError as error:
         raise UserError(f"cannot be read ({error.strerror or error})", where=path, line=number + 1) from None
     finally:
-        if stream is not sys.stdin.buffer:
+        if str(path) != STANDARD:
             stream.close()
 
 
@@ -292,6 +294,8 @@ def _text_stream(path: str | Path, temporary: Path | None) -> Iterator[IO[str]]:
 
 @contextmanager
 def _standard_output() -> Iterator[IO[str]]:
+    if sys.stdout is None:
+        raise UserError("is closed", where="standard output", remedy="name a file with -o")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # whatever the locale says
     try:

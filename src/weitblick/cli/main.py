@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
@@ -28,6 +30,7 @@ from weitblick.cli import (
     train,
     translate,
 )
+from weitblick.cli.failures import explain_failure
 from weitblick.errors import UserError
 
 ORDER = (
@@ -129,16 +132,39 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:
+        _forget_output()
         sys.exit(1)
     except Exception as error:
         # Mistakes in the command line itself, as an unknown option. Their class is of whichever click Typer uses.
+        if (known := explain_failure(error)) is not None:
+            _fail(*known)
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "weitblick"
         _fail(f"{_one_line(error.format_message())}; see {command} --help", 2)
     else:
+        _flush_output()
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _flush_output() -> None:
+    """What cannot be written any more shows here, not in the interpreter's last words."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        sys.exit(1)
+    except OSError as error:
+        _forget_output()
+        _fail(f"standard output: cannot be written ({error.strerror})", 2)
+
+
+def _forget_output() -> None:
+    """The interpreter flushes once more when it exits; what could not be written must not fail a second time."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(text: str) -> str:

@@ -19,6 +19,7 @@ from weitblick.files import read_lines
 
 Section = TypeVar("Section", bound=BaseModel)
 PACKAGE = Path(__file__).parents[1]
+LARGEST_FILE, MOST_VALUES = 1_000_000, 20_000  # of a recipe, written by hand
 BOOLEAN = "tag:yaml.org,2002:bool"
 
 
@@ -31,6 +32,31 @@ YamlLoader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 YamlLoader.add_implicit_resolver(BOOLEAN, re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
+
+
+class _TooMuch(Exception):
+    pass
+
+
+def _load_yaml(text: str) -> Any:
+    """The values of a YAML text. What is nested too deeply, names itself, or grows by names of names is refused."""
+    try:
+        values = yaml.load(text, YamlLoader)
+    except RecursionError:
+        raise _TooMuch("nested too deeply") from None
+    except (ValueError, OverflowError) as error:  # numbers and dates that are none
+        raise _TooMuch(str(error)) from None
+    waiting, seen = [values], 0
+    while waiting:
+        value = waiting.pop()
+        seen += 1
+        if seen > MOST_VALUES:
+            raise _TooMuch(f"more than {MOST_VALUES} values, or a value that contains itself")
+        if isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, (list, tuple, set)):
+            waiting += list(value)
+    return values
 
 
 def load_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -62,8 +88,12 @@ def find_packaged(path: str | Path, folder: str) -> Path:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     text = "\n".join(read_lines(path))
+    if len(text) > LARGEST_FILE:
+        raise UserError(f"has {len(text)} characters, too many for a recipe", where=path)
     try:
-        values = yaml.load(text, YamlLoader)
+        values = _load_yaml(text)
+    except _TooMuch as error:
+        raise UserError(f"not YAML that can be read ({error})", where=path, remedy="write it plainly") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise UserError(
@@ -125,8 +155,8 @@ def _parse_value(text: str, field: Any) -> Any:
     if field is not None and field.annotation in (str, str | None):
         return text
     try:
-        parsed = yaml.load(text, YamlLoader)
-    except yaml.YAMLError:
+        parsed = _load_yaml(text)
+    except (yaml.YAMLError, _TooMuch):
         return text
     return _number(parsed) if isinstance(parsed, str) else parsed
 

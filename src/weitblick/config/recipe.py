@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
@@ -170,7 +172,7 @@ class StageSection(Section):
     learning_rate: float = Field(1e-4, gt=0, description="peak rate")
     schedule: Literal["constant", "inverse_sqrt", "linear"] = Field("constant", description="after warm-up")
     warmup: int = Field(0, ge=0, description="updates of linear warm-up")
-    betas: tuple[float, float] = Field((0.9, 0.999), description="Adam's")
+    betas: tuple[Beta, Beta] = Field((0.9, 0.999), description="Adam's")
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
     clip: float = Field(5.0, gt=0, description="gradient norm")
     label_smoothing: float = Field(0.1, ge=0, lt=1, description="share spread over the vocabulary")
@@ -253,7 +255,7 @@ class Recipe(Section):
         None, description="the recipe, or recipes laid over each other in this order, that this one changes"
     )
     output: str = Field("runs/run", description="the run's folder")
-    seed: int = Field(1, description="of everything random")
+    seed: int = Field(1, ge=0, lt=2**63, description="of everything random")
     threads: int | None = Field(None, gt=0, description="threads of PyTorch on the CPU; all cores if not given")
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, ...")
     stage: Literal["both", "sentence", "context", "memory"] = Field(
@@ -281,4 +283,9 @@ class Recipe(Section):
             raise ValueError(
                 f"context.kind zhang reads inside the layers of a transformer, not {self.model.architecture}"
             )
+        heads = self.context.heads or self.model.heads
+        if self.context.kind != "none" and self.model.dimension % heads:
+            raise ValueError(f"context.heads: dimension {self.model.dimension} is not a multiple of heads {heads}")
+        if self.model.tied_embeddings == "all" and not self.text.joint_vocabulary and self.stage1 is None:
+            raise ValueError("model.tied_embeddings: all needs text.joint_vocabulary: true")
         return self

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
-from safetensors.torch import save_file
 from torch.overrides import TorchFunctionMode
 
 from weitblick import __version__
@@ -19,7 +18,7 @@ from weitblick.errors import UserError
 from weitblick.files import atomic_folder, check_files, check_plain, read_json, settled_folder, sha256, write_json
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.weights import load_weights, read_weights, weights_of
+from weitblick.model.weights import load_weights, read_weights, save_tensors, weights_of
 from weitblick.text.base import PIPELINE_FILE
 from weitblick.text.pipeline import TextPipeline, load_pipeline
 from weitblick.validation import parse_value
@@ -65,7 +64,7 @@ def save_model(
 ) -> None:
     """Writes a model folder, complete or not at all. `facts` (training, figures, licence) go into the model card."""
     with atomic_folder(folder) as temporary:
-        save_file(weights_of(model, dtype), temporary / WEIGHTS)
+        save_tensors(temporary / WEIGHTS, weights_of(model, dtype))
         pipeline.save(temporary / TEXT)
         config = ModelConfig(
             model=model_section,
@@ -112,8 +111,11 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     stored = (config.source_vocabulary, config.target_vocabulary)
     if sizes != stored:
         raise UserError(f"vocabularies of {sizes} do not fit the model's {stored}", where=folder / TEXT)
-    with _Uninitialised():
-        model = build(config.model, config.context, *sizes, config.memory)
+    try:
+        with _Uninitialised():
+            model = build(config.model, config.context, *sizes, config.memory)
+    except ValueError as error:
+        raise UserError(str(error), where=folder / CONFIG, remedy="restore it from the run that wrote it") from None
     load_weights(model, read_weights(folder / WEIGHTS), folder / WEIGHTS)
     model.eval().to(device)
     return LoadedModel(model, pipeline, config.model, config.context, config.facts)

@@ -52,7 +52,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """A file that appears complete, and carries the checksum of its tensors."""
     plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     with atomic_path(path) as temporary:
-        save_file(plain, temporary, {CHECKSUM: _checksum(plain)})
+        save_tensors(temporary, plain, {CHECKSUM: _checksum(plain)})
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:
+        raise UserError(f"cannot be written ({error})", where=path, remedy="free some space") from None
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

@@ -203,7 +203,10 @@ def _set_dropout(model: DocumentModel, section: StageSection) -> None:
 
 def _new_model(recipe: Recipe, context: ContextSection, pipeline: TextPipeline) -> DocumentModel:
     torch.manual_seed(recipe.seed)
-    return build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+    try:
+        return build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+    except ValueError as error:
+        raise UserError(str(error), remedy="change the recipe") from None
 
 
 def _take_over(model: DocumentModel, base: DocumentModel) -> None:

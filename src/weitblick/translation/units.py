@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,9 @@ from weitblick.text.base import TextPipeline
 from weitblick.translation.beam import Hypothesis
 
 Warn = Callable[[str], None]
+LONGEST_WORD = 1000
+UNBROKEN = re.compile(rf"[^\s.,;:!?…。！？；：，、]{{{LONGEST_WORD + 1}}}")
+"""Data, not language (keys, encoded files): nothing to translate, and no end of work for a model that tries."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,14 @@ def split_documents(documents: Sequence[Document], pipeline: TextPipeline, warn:
         sources = pipeline.encode_source(document.sources)
         position = 0
         for index, (sentence, ids) in enumerate(zip(document.sentences, sources, strict=True)):
-            parts = _parts(sentence, ids, pipeline)
+            parts = (
+                [] if (is_no_language := bool(UNBROKEN.search(sentence.source))) else _parts(sentence, ids, pipeline)
+            )
+            if is_no_language:
+                warn(
+                    f"sentence {index + 1} of document {document.id} holds more than {LONGEST_WORD} characters without "
+                    "a space or punctuation mark: it is copied, not translated"
+                )
             if len(parts) > 1:
                 warn(
                     f"sentence {index + 1} of document {document.id} has {len(ids)} pieces, more than the "

@@ -19,6 +19,7 @@ from weitblick.documents.corpora.writing import LineWriter, refuse_second_side, 
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
 
+MOST_DIGITS = 18  # of a line number
 OPENING = "<d>"
 
 # Layout of a document's file, kept so that a translation has a line for every line of its input. Each is stored only
@@ -138,9 +139,10 @@ def _start_lines(path: str | Path, lines: Iterator[str]) -> Iterator[int]:
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        if not text.strip().isdecimal() or int(text) <= previous:
+        digits = text.strip()
+        if not digits.isdecimal() or len(digits) > MOST_DIGITS or int(digits) <= previous:
             raise UserError(f"{text!r} is not a line number above {previous}", where=path, line=number)
-        previous = int(text)
+        previous = int(digits)
         yield previous
 
 

@@ -6,6 +6,7 @@ a document that declares entities of its own is refused, so that none can grow o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -15,6 +16,10 @@ from weitblick.documents.corpora.reading import LineSource
 from weitblick.errors import UserError
 
 LINES_AT_ONCE = 500
+LONGEST_TAG = 10_000
+LONGEST_COMMENT = 1_000_000
+TAG_OPENING = re.compile(r"<(?!!--)[a-zA-Z/!?]")
+LONG_REFERENCE = re.compile(r"&#(?:[0-9]{9,}|[xX][0-9a-fA-F]{8,});?")  # no character has such a number
 
 
 class Event(NamedTuple):
@@ -60,13 +65,34 @@ def events(source: LineSource) -> Iterator[Event]:
     for line in source:
         lines.append(line)
         if len(lines) == LINES_AT_ONCE:
-            parser.feed("\n".join(lines) + "\n")
+            parser.feed(_checked("\n".join(lines) + "\n", source))
             lines = []
+            if len(parser.rawdata) > LONGEST_COMMENT:
+                raise _endless(source)
             yield from parser.events
             parser.events.clear()
-    parser.feed("\n".join(lines))
+    parser.feed(_checked("\n".join(lines), source))
     parser.close()
     yield from parser.events
+
+
+def _checked(text: str, source: LineSource) -> str:
+    """The text without what would take the parser time or space without end: a tag that is never closed is searched for
+    its end again and again, a character's number may have millions of digits."""
+    for piece in text.split(">"):
+        opening = TAG_OPENING.search(piece)
+        if opening and len(piece) - opening.start() > LONGEST_TAG:
+            raise _endless(source)
+    return LONG_REFERENCE.sub("&#xFFFD;", text)
+
+
+def _endless(source: LineSource) -> UserError:
+    return UserError(
+        f"a tag or comment of more than {LONGEST_TAG} characters",
+        where=source.path,
+        line=source.count,
+        remedy="close it with >, or write < as &lt;",
+    )
 
 
 @dataclass
