@@ -19,7 +19,7 @@ from weitblick.files import read_lines
 
 Section = TypeVar("Section", bound=BaseModel)
 PACKAGE = Path(__file__).parents[1]
-LARGEST_FILE, MOST_VALUES = 1_000_000, 20_000  # of a recipe, written by hand
+LARGEST_FILE, MOST_VALUES, MOST_BRACKETS = 1_000_000, 20_000, 2_000  # of a recipe, written by hand
 BOOLEAN = "tag:yaml.org,2002:bool"
 
 
@@ -40,6 +40,8 @@ class _TooMuch(Exception):
 
 def _load_yaml(text: str) -> Any:
     """The values of a YAML text. What is nested too deeply, names itself, or grows by names of names is refused."""
+    if text.count("[") + text.count("{") > MOST_BRACKETS:
+        raise _TooMuch(f"more than {MOST_BRACKETS} brackets")
     try:
         values = yaml.load(text, YamlLoader)
     except RecursionError:
@@ -186,7 +188,14 @@ def validate(kind: type[Section], values: dict[str, Any], where: str) -> Section
         message = first["msg"].removeprefix("Value error, ")
         if isinstance(first["input"], Mapping):  # a check across the keys of a section: its message says what is wrong
             raise UserError(f"{key}: {message}" if key else message, where=where) from None
-        raise UserError(f"{key or 'recipe'} = {first['input']!r}: {message}", where=where) from None
+        raise UserError(f"{key or 'recipe'} = {_shown(first['input'])}: {message}", where=where) from None
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
 
 
 def _numbers(values: Any) -> Any:

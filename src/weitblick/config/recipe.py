@@ -10,7 +10,7 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_default=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="forbid", validate_default=True, coerce_numbers_to_str=True, allow_inf_nan=False)
 
 
 class DropoutSection(Section):
