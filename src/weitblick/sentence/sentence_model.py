@@ -65,11 +65,7 @@ class SentenceModel(nn.Module, ABC):
         for name, parameter in self.named_parameters():
             if "norm" in name:
                 continue
-<<<<<<< HEAD
             if name.rsplit(".", 1)[-1].startswith("bias") or name.endswith("bias"):  # of a GRU: bias_ih_l0
-=======
-            if "bias" in name.rsplit(".", 1)[-1]:  # a GRU calls its own bias_ih_l0
->>>>>>> 99fc574 (Recipes: finite numbers, bounded files; commands of the torture tests)
                 nn.init.zeros_(parameter)
             elif "table" in name:
                 nn.init.normal_(parameter, std=self.dimension**-0.5)
