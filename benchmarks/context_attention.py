@@ -30,6 +30,7 @@ from torch import Tensor
 
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
+from weitblick.context.attend import Attended
 from weitblick.context.layer import ContextLayer
 from weitblick.model.build import build
 
@@ -134,11 +135,11 @@ def training(size: str, sentences: int, options: argparse.Namespace) -> list[dic
     ]
 
 
-def without_attention(self: Any, queries: Tensor, bank: Any, problem: Any) -> tuple[Tensor, Tensor]:
+def without_attention(self: Any, rows: dict[str, Tensor], layout: Layout, bank: Any, _: bool) -> Attended:
     """In place of attention: the projections and their backward passes, and nothing else."""
-    q = self._cells(self.sentence_query(queries)) + self._cells(self.word_query(queries))
+    q = rows["sentence_queries"] + rows["word_queries"]
     read = bank.word_keys.sum() + bank.word_values.sum() + bank.sentence_keys.sum()
-    return problem.plan.spread(q + read * 0.0), q.new_zeros(problem.plan.places + 1)
+    return Attended(q + read * 0.0, torch.ones(len(q), dtype=torch.bool), q.new_zeros(len(q)))
 
 
 def inference(size: str, sentences: int, options: argparse.Namespace) -> list[dict[str, Any]]:

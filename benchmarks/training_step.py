@@ -25,10 +25,11 @@ from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
 from torch import Tensor
 
 from weitblick.batches.batch import Batch, pack_pairs
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ContextStageSection
+from weitblick.context.attend import Attended
 from weitblick.context.attention import ContextAttention
 from weitblick.context.engine.bank import ContextBank
-from weitblick.context.engine.dense import Problem
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.sentence.loss import smoothed_cross_entropy
@@ -182,11 +183,10 @@ class _Projections(torch.autograd.Function):
         return gradient, gradient, *(torch.zeros_like(x) for x in ctx.saved_tensors), None
 
 
-def without_attention(self: Any, queries: Tensor, bank: ContextBank, problem: Problem) -> tuple[Tensor, Tensor]:
-    qs = problem.plan.spread(self._cells(self.sentence_query(queries)))
-    qw = problem.plan.spread(self._cells(self.word_query(queries)))
-    places = int(problem.plan.token_place.max()) + 2
-    return _Projections.apply(qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values, places)
+def without_attention(self: Any, rows: dict[str, Tensor], layout: Layout, bank: ContextBank, _: bool) -> Attended:
+    qs, qw = rows["sentence_queries"], rows["word_queries"]
+    values, support = _Projections.apply(qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values, len(qs))
+    return Attended(values, torch.ones(len(qs), dtype=torch.bool), support)
 
 
 def parse_options() -> argparse.Namespace:

@@ -60,25 +60,29 @@ def sentences_of(layout: Layout, keys: Tensor, values: Tensor) -> list[Sentence]
 
 
 def assert_agrees_with_reference(module: ContextAttention, variant, queries: Tensor, query_layout: Layout) -> None:
+    """The engine with the definition, and that with NumPy, one query at a time."""
     bank_layout = layout()
     keys, values = states(bank_layout.tokens, 1), states(bank_layout.tokens, 2)
     with torch.no_grad():
-        fast = module(queries, query_layout, module.prepare(keys, values, bank_layout), need_weights=True)
+        bank = module.prepare(keys, values, bank_layout)
+        fast, defined = module(queries, query_layout, bank), module(queries, query_layout, bank, need_weights=True)
+    torch.testing.assert_close(fast.output, defined.output, atol=1e-10, rtol=0)
+    torch.testing.assert_close(fast.support, defined.support)
+    assert torch.equal(fast.present, defined.present)
+    assert fast.weights is None
     matrices = {name.removesuffix(".weight"): p.detach().numpy() for name, p in module.named_parameters()}
     context = sentences_of(bank_layout, keys, values)
-    record = fast.weights
+    record = defined.weights
     assert record is not None
     for token in range(query_layout.tokens):
         sentence = int(query_layout.sentence[token])
         document, position = int(query_layout.documents[sentence]), int(query_layout.positions[sentence])
-        seen = visible(context, document, position, module.direction)
-        slow = read(
-            variant[0], queries[token].numpy(), seen, matrices, H, module.sentence_attention, module.word_attention
-        )
-        np.testing.assert_allclose(fast.output[token].numpy(), slow.output @ matrices["output"].T, atol=1e-10)
-        assert bool(fast.present[token]) == bool(seen)
+        seen = visible(context, document, position, "online" if module.settings.online else "offline")
+        slow = read(variant[0], queries[token].numpy(), seen, matrices, H, *variant[2:])
+        np.testing.assert_allclose(defined.output[token].numpy(), slow.output @ matrices["output"].T, atol=1e-10)
+        assert bool(defined.present[token]) == bool(seen)
         support = np.mean([sum(w > 1e-12 for w in head.values()) for head in slow.sentence_weights or [{}]])
-        assert abs(float(fast.support[token]) - support) < 1e-9
+        assert abs(float(defined.support[token]) - support) < 1e-9
         assert_record_agrees(record, token, slow, {s.position for s in seen}, variant)
 
 
@@ -131,7 +135,8 @@ def test_neither_chunk_size_nor_recomputing_matters(variant, monkeypatch: pytest
         return out, *(p.grad for p in module.parameters())
 
     whole = run()
-    module.chunk_elements, module.kept_elements = 1, 0
+    monkeypatch.setattr("weitblick.context.engine.dense.CHUNK_ELEMENTS", 1)
+    monkeypatch.setattr("weitblick.context.engine.dense.KEPT_ELEMENTS", 0)
     monkeypatch.setattr("weitblick.context.engine.routed.SENTENCE_ELEMENTS", 1)
     monkeypatch.setattr("weitblick.context.engine.routed.TILE_ELEMENTS", 1)
     for a, b in zip(whole, run(), strict=True):
@@ -191,23 +196,14 @@ def test_auto_chooses_per_document_and_agrees_with_both() -> None:
         torch.testing.assert_close(outputs["auto gradient"], outputs[path + " gradient"], atol=1e-8, rtol=1e-6)
 
 
-def test_auto_choice_does_not_depend_on_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_choice_does_not_depend_on_neighbours() -> None:
     many, x = mixed_batch()
-    chosen = []
-    original = HierarchicalAttention._routed
-
-    def spy(self, *arguments):
-        chosen.append(original(self, *arguments))
-        return chosen[-1]
-
-    monkeypatch.setattr(HierarchicalAttention, "_routed", spy)
     module = attention(("hierarchical", "auto", "sparse", "soft"))
     half = many.tokens // 2
     one = Layout.of([4] * 60, [0] * 60, list(range(60)))
-    module(x, many, module.prepare(x, x, many))
-    module(x[:half], one, module.prepare(x[:half], x[:half], one))
-    module(x[half:], one, module.prepare(x[half:], x[half:], one))
-    assert chosen[0][:2].tolist() == [True, False] == [chosen[1][0], chosen[2][0]]
+    together = module.prepare(x, x, many).routed
+    alone = [module.prepare(part, part, one).routed for part in (x[:half], x[half:])]
+    assert together[:2].tolist() == [True, False] == [alone[0][0], alone[1][0]]
 
 
 @both_directions
@@ -318,15 +314,6 @@ def test_weights_are_distributions(variant, direction: str) -> None:
         torch.testing.assert_close(record.rescaled.sum(-1), read.present.double().unsqueeze(1).expand(-1, H))
     if "sparse" in variant[2:] and "soft" not in variant[2:]:
         assert (weights.masked_select(record.visible.unsqueeze(1).expand_as(weights)) == 0).any()
-
-
-@every_variant
-def test_recording_changes_nothing(variant) -> None:
-    module, x = attention(variant), states(layout().tokens)
-    bank = module.prepare(x, x, layout())
-    with_record, without = module(x, layout(), bank, need_weights=True), module(x, layout(), bank)
-    assert torch.equal(with_record.output, without.output)
-    assert without.weights is None
 
 
 @every_variant

@@ -1,1 +1,93 @@
-"""The engine behind selective attention: packed, dense and routed; equal to `weitblick.context.definition`."""
+"""Context attention at speed: packed, dense or routed, equal to `weitblick.context.definition`.
+
+    bank = lay_out(projected, settings)              once for a batch of documents
+    read = attend(queries, layout, bank, settings)   any number of times
+
+`places` says where words and sentences lie (`bank`) and which queries read them (`queries`); `dense` computes every
+pair, `routed` only pairs with weight; `routing` chooses between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from weitblick.batches.layout import Layout
+from weitblick.context.attend import Attended, AttentionSettings
+from weitblick.context.engine.bank import BankLayout, ContextBank
+from weitblick.context.engine.dense import FlatDense, FlatWordDense, HierarchicalDense, Problem
+from weitblick.context.engine.queries import plan_of
+from weitblick.context.engine.routed import HierarchicalRouted
+from weitblick.context.engine.routing import PROBES, documents_to_route, routed_now
+from weitblick.context.module import Projected
+
+
+def lay_out(projected: Projected, settings: AttentionSettings) -> ContextBank:
+    """Projected sentences as attention reads them. Here it is decided which documents are routed: by what they are,
+    never by who reads them or what else is in the batch."""
+    places = BankLayout(projected.layout, settings.heads)
+    rows = {name: _cells(rows, settings) for name, rows in projected.rows.items()}
+    cells = {
+        name: (places.sentence_gather if name.startswith("sentence") else places.word_gather)(rows[name])
+        for name in ("sentence_keys", "sentence_values", "word_keys", "word_values")
+        if name in rows
+    }
+    bank = ContextBank(
+        places,
+        projected,
+        cells.get("sentence_keys"),
+        cells.get("sentence_values"),
+        cells.get("word_keys"),
+        cells.get("word_values"),
+    )
+    return replace(bank, routed=documents_to_route(bank, rows.get(PROBES), settings))
+
+
+def attend(queries: Mapping[str, Tensor], layout: Layout, bank: ContextBank, settings: AttentionSettings) -> Attended:
+    """What packed queries read: `sentence_queries` and `word_queries` [Tq, ...] as in `attend_by_definition`."""
+    plan = plan_of(layout, bank.layout)
+    problem = Problem(
+        bank.layout,
+        plan,
+        settings.online,
+        settings.sentence_kind,
+        settings.word_kind,
+        settings.width,
+        differentiable=torch.is_grad_enabled(),
+    )
+    cells = {name: plan.spread(_cells(rows, settings)) for name, rows in queries.items()}
+    if "word_queries" not in cells:
+        read = FlatDense.apply(cells["sentence_queries"], bank.sentence_keys, bank.sentence_values, problem)
+    elif "sentence_queries" not in cells:
+        read = FlatWordDense.apply(cells["word_queries"], bank.word_keys, bank.word_values, problem)
+    else:
+        read = _hierarchical(cells["sentence_queries"], cells["word_queries"], layout, bank, problem, settings)
+    values, support = read
+    return Attended(
+        plan.collect(values).view(-1, settings.heads * settings.width),
+        plan.visible(settings.online),
+        support[plan.token_place] / settings.heads,
+    )
+
+
+def _hierarchical(
+    qs: Tensor, qw: Tensor, layout: Layout, bank: ContextBank, problem: Problem, settings: AttentionSettings
+) -> tuple[Tensor, Tensor]:
+    tensors = (qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values)
+    routed = routed_now(bank, layout, settings)
+    if routed is None or not routed.any():
+        return HierarchicalDense.apply(*tensors, problem)
+    if all(routed[queries.group.documents].all() for queries in problem.plan.groups):
+        return HierarchicalRouted.apply(*tensors, problem)
+    dense, dense_support = HierarchicalDense.apply(*tensors, problem.choosing(~routed))
+    sparse, sparse_support = HierarchicalRouted.apply(*tensors, problem.choosing(routed))
+    return dense + sparse, dense_support + sparse_support
+
+
+def _cells(rows: Tensor, settings: AttentionSettings) -> Tensor:
+    """[n, H * d_k] -> [n * H, d_k], in float32 at least: under autocast projections come in half precision."""
+    wide = torch.promote_types(rows.dtype, torch.float32)
+    return rows.to(wide).view(-1, rows.shape[-1] // settings.heads)

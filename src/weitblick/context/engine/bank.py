@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,7 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
-from weitblick.context.module import Bank
+from weitblick.context.module import Bank, Projected
+
+if TYPE_CHECKING:
+    from weitblick.context.engine.queries import QueryPlan
 
 ABSENT = -1
 """Position of a sentence slot that holds no sentence."""
@@ -57,7 +60,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Group:
+class DocumentGroup:
     """B documents padded to the same J sentence slots."""
 
     documents: np.ndarray  # [B] document numbers as in the layout
@@ -140,8 +143,8 @@ class BankLayout:
         self.positions: np.ndarray = layout.positions.cpu().numpy()[kept]
         self.word_starts: np.ndarray = np.cumsum(self.words) - self.words
         self.slots: np.ndarray = np.zeros(len(kept), dtype=np.int64)  # [S'] slot of each in its group
-        self.groups: list[Group] = []
-        self.planned: tuple[Layout, Any] | None = None  # the last queries and their plan
+        self.groups: list[DocumentGroup] = []
+        self.planned: tuple[Layout, QueryPlan] | None = None  # the last queries and their plan
         self.rows = 0  # one head of one sentence slot
         self.word_cells = 0
         self._sentence_index: list[np.ndarray] = []
@@ -166,7 +169,7 @@ class BankLayout:
             segments.append(self._segment(first, last, width, chosen[:, first:last], lengths[:, first:last]))
         positions = torch.from_numpy(np.where(filled, self.positions[chosen], ABSENT)).to(self.device)
         sentences = np.where(filled, chosen, ABSENT)
-        self.groups.append(Group(documents, counts, sentences, positions, sentence_cells, segments))
+        self.groups.append(DocumentGroup(documents, counts, sentences, positions, sentence_cells, segments))
 
     def _segment(self, first: int, last: int, width: int, chosen: np.ndarray, lengths: np.ndarray) -> Segment:
         size, slots = chosen.shape
@@ -279,14 +282,12 @@ class ContextBank(Bank):
     """
 
     layout: BankLayout
+    projected: Projected  # what it was made of, for whoever wants weights
     sentence_keys: Tensor | None = None  # [B * H * J cells, d_k]
     sentence_values: Tensor | None = None
     word_keys: Tensor | None = None  # [B * H * J * W cells, d_k]
     word_values: Tensor | None = None
     routed: np.ndarray | None = None  # [documents + 1] whose words are read by routing; none if None
-
-
-BANK_PARTS = ("sentence_keys", "sentence_values", "word_keys", "word_values")
 
 
 class TakeRows(torch.autograd.Function):

@@ -12,13 +12,13 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.context.engine.bank import BankLayout, Group, Segment
+from weitblick.context.engine.bank import BankLayout, DocumentGroup, Segment
 from weitblick.context.engine.queries import Chunk, QueryPlan
 from weitblick.context.sparsemax import Kind, jacobian_product, normalise, rescaled_jacobian_product
 
@@ -26,19 +26,6 @@ CHUNK_ELEMENTS = 1 << 19
 """Scores held at a time: few enough to stay in the processor's cache between one operation and the next."""
 KEPT_ELEMENTS = 96 << 20
 """Weights kept for the backward pass at most (384 MB); beyond, all are computed again."""
-
-
-class Collector(Protocol):
-    """Takes the weights of each chunk as they are computed."""
-
-    def sentences(self, chunk: Chunk, weights: Tensor) -> None:
-        """weights [b, H, J, q]"""
-
-    def words(self, chunk: Chunk, segment: Segment, weights: Tensor) -> None:
-        """weights [b * H, J of the segment, W, q], before they are rescaled by the sentence weights"""
-
-    def routed_words(self, group: Group, segment: Segment, cells: Tensor, rows: Tensor, weights: Tensor) -> None:
-        """weights [m, W] of the queries in `cells` [m] for the sentences in `rows` [m] of the segment"""
 
 
 @dataclass(frozen=True)
@@ -53,9 +40,6 @@ class Problem:
     width: int  # d_k: what queries and keys have beyond it are features of order
     differentiable: bool = True
     chosen: np.ndarray | None = None  # [bank documents] which documents to compute; all if None
-    collector: Collector | None = None
-    elements: int = CHUNK_ELEMENTS
-    kept: int = KEPT_ELEMENTS
 
     @property
     def scale(self) -> float:
@@ -79,17 +63,18 @@ class Problem:
     def choosing(self, chosen: np.ndarray) -> Problem:
         return replace(self, chosen=chosen)
 
-    def of_group(self, group: Group) -> np.ndarray:
+    def of_group(self, group: DocumentGroup) -> np.ndarray:
         """[B] which documents of a group to compute."""
         return np.ones(group.size, dtype=bool) if self.chosen is None else self.chosen[group.documents]
 
-    def chunks(self, columns: str) -> Iterator[Chunk]:
-        return self.plan.chunks(self.elements, columns, self.bank.heads, self.chosen)
+    def chunks(self, scores: Callable[[DocumentGroup], int], elements: int | None = None) -> Iterator[Chunk]:
+        """The work in chunks of about so many scores, of which a query of a group has `scores` in each head."""
+        return self.plan.chunks(elements or CHUNK_ELEMENTS, scores, self.bank.heads, self.chosen)
 
     @property
     def keeps_words(self) -> bool:
         """Whether the weights of all words may be kept for the backward pass."""
-        return self.differentiable and self.plan.scores(self.bank.heads, self.chosen) <= self.kept
+        return self.differentiable and self.plan.scores(self.bank.heads, self.chosen) <= KEPT_ELEMENTS
 
     def query_cells(self, cells: Tensor, chunk: Chunk) -> Tensor:
         """[cells + 1, d_k] -> [b * H, q, d_k], a view."""
@@ -151,6 +136,18 @@ class Problem:
         return normalise(scores.view(len(scores), segment.sentences, segment.width, -1), self.word_kind, 2, share)
 
 
+def of_sentences(group: DocumentGroup) -> int:
+    return group.slots
+
+
+def _of_words(group: DocumentGroup) -> int:
+    return group.columns
+
+
+def _of_widest_segment(group: DocumentGroup) -> int:
+    return group.widest
+
+
 @dataclass
 class Kept:
     """Weights that a forward pass leaves to its backward pass: of sentences by chunk, rescaled ones of words."""
@@ -185,15 +182,13 @@ class HierarchicalDense(torch.autograd.Function):
         ctx.problem, ctx.kept = problem, Kept() if problem.keeps_words else None
         output = qw.new_zeros(len(qw), vw.shape[-1])  # keys may be wider than values
         support = qs.new_zeros(problem.plan.places + 1)
-        for chunk in problem.chunks("widest"):
+        for chunk in problem.chunks(_of_widest_segment):
             alpha = problem.sentence_weights(qs, ks, chunk)
-            _note_sentences(problem, chunk, alpha, support)
+            _count_support(chunk, alpha, support)
             if ctx.kept:
                 ctx.kept.sentences.append(alpha)
             target = problem.query_cells(output, chunk)
             for segment in chunk.queries.group.segments:
-                if problem.collector:
-                    problem.collector.words(chunk, segment, problem.word_weights(qw, kw, chunk, segment))
                 weights = problem.word_weights(qw, kw, chunk, segment, _of_segment(alpha, segment))
                 target.baddbmm_(weights.flatten(1, 2).transpose(1, 2), problem.word_cells(vw, chunk, segment))
                 if ctx.kept:
@@ -209,7 +204,7 @@ class HierarchicalDense(torch.autograd.Function):
         kept: Kept | None = ctx.kept
         d_qs, d_qw, d_ks, d_kw, d_vw = (torch.zeros_like(x) for x in (qs, qw, ks, kw, vw))
         words = iter(kept.words if kept else ())
-        for number, chunk in enumerate(problem.chunks("widest")):
+        for number, chunk in enumerate(problem.chunks(_of_widest_segment)):
             alpha = kept.sentences[number] if kept else problem.sentence_weights(qs, ks, chunk)
             d_alpha = torch.empty_like(alpha)
             d_out, q = problem.query_cells(d_output, chunk), problem.query_cells(qw, chunk)
@@ -239,9 +234,9 @@ class FlatDense(torch.autograd.Function):
         ctx.problem = problem
         output = q.new_zeros(len(q), v.shape[-1])
         support = q.new_zeros(problem.plan.places + 1)
-        for chunk in problem.chunks("slots"):
+        for chunk in problem.chunks(of_sentences):
             alpha = problem.sentence_weights(q, k, chunk)
-            _note_sentences(problem, chunk, alpha, support)
+            _count_support(chunk, alpha, support)
             weights = alpha.flatten(0, 1).transpose(1, 2)
             problem.query_cells(output, chunk).copy_(torch.bmm(weights, problem.sentence_cells(v, chunk)))
         ctx.mark_non_differentiable(support)
@@ -253,7 +248,7 @@ class FlatDense(torch.autograd.Function):
         q, k, v = ctx.saved_tensors
         problem: Problem = ctx.problem
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
-        for chunk in problem.chunks("slots"):
+        for chunk in problem.chunks(of_sentences):
             alpha = problem.sentence_weights(q, k, chunk)
             d_out = problem.query_cells(d_output, chunk)
             d_alpha = torch.bmm(problem.sentence_cells(v, chunk), d_out.transpose(1, 2)).view_as(alpha)
@@ -272,16 +267,14 @@ class FlatWordDense(torch.autograd.Function):
         ctx.problem = problem
         output = q.new_zeros(len(q), v.shape[-1])
         support = q.new_zeros(problem.plan.places + 1)
-        for chunk in problem.chunks("columns"):
+        for chunk in problem.chunks(_of_words):
             weights = _document_word_weights(problem, q, k, chunk)
             target, sentences = problem.query_cells(output, chunk), []
             for segment, part in _by_segment(weights, chunk):
                 words = part.unflatten(1, (segment.sentences, segment.width))
                 sentences.append(words.sum(2))
-                if problem.collector:
-                    problem.collector.words(chunk, segment, words)
                 target.baddbmm_(part.transpose(1, 2), problem.word_cells(v, chunk, segment))
-            _note_sentences(problem, chunk, torch.cat(sentences, 1).unflatten(0, (chunk.size, -1)), support)
+            _count_support(chunk, torch.cat(sentences, 1).unflatten(0, (chunk.size, -1)), support)
         ctx.mark_non_differentiable(support)
         return output, support
 
@@ -291,7 +284,7 @@ class FlatWordDense(torch.autograd.Function):
         q, k, v = ctx.saved_tensors
         problem: Problem = ctx.problem
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
-        for chunk in problem.chunks("columns"):
+        for chunk in problem.chunks(_of_words):
             weights = _document_word_weights(problem, q, k, chunk)
             d_out, queries = problem.query_cells(d_output, chunk), problem.query_cells(q, chunk)
             segments = chunk.queries.group.segments
@@ -307,14 +300,12 @@ class FlatWordDense(torch.autograd.Function):
         return d_q, d_k, d_v, None
 
 
-def _note_sentences(problem: Problem, chunk: Chunk, alpha: Tensor, support: Tensor) -> None:
+def _count_support(chunk: Chunk, alpha: Tensor, support: Tensor) -> None:
     """Counts the sentences with weight, over all heads, into support [places + 1]; alpha [b, H, J, q]."""
     q = chunk.queries
     view = support[q.places : q.places + q.group.size * q.length].view(-1, q.length)
     counts = torch.gt(alpha, 0.0, out=torch.empty_like(alpha)).sum((1, 2))
     view[chunk.first : chunk.last, chunk.start : chunk.stop] = counts
-    if problem.collector:
-        problem.collector.sentences(chunk, alpha)
 
 
 def _of_segment(alpha: Tensor, segment: Segment) -> Tensor:

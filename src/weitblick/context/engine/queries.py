@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
-from weitblick.context.engine.bank import ABSENT, BankLayout, GatherCells, Group, TakeRows
+from weitblick.context.engine.bank import BankLayout, DocumentGroup, GatherCells, TakeRows
 
 
 @dataclass(frozen=True)
 class QueryGroup:
     """The queries that read the documents of one group, padded to Q a document."""
 
-    group: Group
+    group: DocumentGroup
     cells: int  # the first of its B * H * Q cells
     places: int  # the first of its B * Q places; a place is one query with all heads
     length: int  # Q
@@ -43,54 +43,73 @@ class Chunk:
 
 
 class QueryPlan:
-    """Which place of the bank's groups each packed query takes. The last cell and place are for queries without one."""
+    """Which place of the bank's groups each packed query takes.
+
+    A group of B documents has B rows of Q places, Q the most queries that one of them has; head by head, a place is a
+    cell. With documents 0 and 1 in one group, queries that read documents 0, 1, 0, and one that reads document 9, which
+    the bank does not have, Q = 2 and there are 4 places:
+
+        row of document 0: place 0, place 1        queries 0, 2
+        row of document 1: place 2, place 3        query 1, -
+        place 4, the extra one: query 3
+
+    so `token_place` is [0, 2, 1, 4].
+    """
 
     def __init__(self, layout: Layout, bank: BankLayout) -> None:
-        heads, device = bank.heads, bank.device
-        lengths = layout.lengths.cpu().numpy()
-        positions = layout.positions.cpu().numpy()
-        documents = bank.known(layout.documents.cpu().numpy())
-        token_document = np.repeat(documents, lengths)
-        self.tokens = len(token_document)
+        lengths, positions = layout.lengths.cpu().numpy(), layout.positions.cpu().numpy()
+        documents = bank.known(layout.documents.cpu().numpy())  # [Sq]
+        of_token = np.repeat(documents, lengths)  # [Tq]
+        self.tokens = len(of_token)
         self.present: np.ndarray = np.repeat(self._present(documents, positions, bank), lengths, axis=0)
-        counts = np.bincount(token_document, minlength=len(bank.group_of))
-        order = np.argsort(token_document, kind="stable")
-        rank = np.empty(self.tokens, dtype=np.int64)
-        rank[order] = np.arange(self.tokens) - np.repeat(np.cumsum(counts) - counts, counts)
-
-        group, row = bank.group_of[token_document], bank.row_of[token_document]
-        longest = [int(counts[g.documents].max()) for g in bank.groups]
-        sizes = np.array([g.size * length for g, length in zip(bank.groups, longest, strict=True)], dtype=np.int64)
-        starts = np.cumsum(sizes) - sizes
+        counts = np.bincount(of_token, minlength=len(bank.group_of))  # [documents + 1] queries of each document
+        widths = [int(counts[group.documents].max()) for group in bank.groups]  # Q of each group
+        sizes = np.array([group.size * width for group, width in zip(bank.groups, widths, strict=True)], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes  # the first place of each group
         self.places = int(sizes.sum())
+        self.cells = self.places * bank.heads
+        place, cells = self._place(of_token, counts, starts, np.array(widths, dtype=np.int64), bank)
+        self._index(place, cells, bank)
+        own_slots = bank.slots_at(documents, positions)
+        of_place = np.zeros((2, self.places + 1), dtype=np.int64)
+        of_place[:, place] = np.repeat([positions, own_slots], lengths, axis=1)
+        self.groups = list(self._groups(bank, counts, starts, widths, torch.from_numpy(of_place).to(bank.device)))
+
+    def _place(
+        self, documents: np.ndarray, counts: np.ndarray, starts: np.ndarray, widths: np.ndarray, bank: BankLayout
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of queries that read these documents [Tq]: places [Tq] and cells [Tq, H]; the extra one without a group."""
+        order = np.argsort(documents, kind="stable")
+        rank = np.empty(self.tokens, dtype=np.int64)  # of a query among those of its document
+        rank[order] = np.arange(self.tokens) - np.repeat(np.cumsum(counts) - counts, counts)
+        group, row = bank.group_of[documents], bank.row_of[documents]
         known = group >= 0
         safe = np.where(known, group, 0)
-        start = starts[safe] if len(starts) else safe
-        length = np.array(longest, dtype=np.int64)[safe] if longest else safe
-        place = np.where(known, start + row * length + rank, self.places)  # [Tq]
-        first = start * heads + row * heads * length + rank  # [Tq] cell of the first head
-        cells = np.where(known[:, None], first[:, None] + np.arange(heads) * length[:, None], self.places * heads)
-        place_sentence = np.zeros((2, self.places + 1), dtype=np.int64)
-        place_sentence[:, place] = np.repeat([positions, bank.slots_at(documents, positions)], lengths, axis=1)
-        place_token = np.full(self.places + 1, ABSENT)
-        place_token[place] = np.arange(self.tokens)
-        self.place_token: np.ndarray = place_token[:-1]  # [places] the packed query, or ABSENT
-        self.token_place = torch.from_numpy(place).to(device)
-        index = np.zeros(self.places * heads + 1, dtype=np.int64)
-        index[cells.reshape(-1)] = np.arange(self.tokens * heads)
-        self.index = torch.from_numpy(index).to(device)
-        self.inverse = torch.from_numpy(cells.reshape(-1)).to(device)
-        self.cells = self.places * heads
-        by_place = torch.from_numpy(place_sentence).to(device)
-        self.groups: list[QueryGroup] = []
-        for g, begin, width in zip(bank.groups, starts, longest, strict=True):
-            if not width:
-                continue
-            at, own = by_place[:, begin : begin + g.size * width].view(2, g.size, width)
-            hide = torch.zeros_like(own, dtype=torch.float32).masked_fill_(own >= 0, -torch.inf)
-            self.groups.append(
-                QueryGroup(g, int(begin) * heads, int(begin), width, counts[g.documents], at, own.clamp_min(0), hide)
-            )
+        start, width = (table[safe] if len(table) else safe for table in (starts, widths))
+        place = np.where(known, start + row * width + rank, self.places)
+        first = (start + row * width) * bank.heads + rank  # the cell of the first head; the next is a row further
+        cells = first[:, None] + np.arange(bank.heads) * width[:, None]
+        return place, np.where(known[:, None], cells, self.cells)
+
+    def _index(self, place: np.ndarray, cells: np.ndarray, bank: BankLayout) -> None:
+        """The ways from packed queries to their places and cells, and back."""
+        self.token_place = torch.from_numpy(place).to(bank.device)
+        index = np.zeros(self.cells + 1, dtype=np.int64)
+        index[cells.reshape(-1)] = np.arange(self.tokens * bank.heads)
+        self.index = torch.from_numpy(index).to(bank.device)  # [cells + 1] the row of each cell
+        self.inverse = torch.from_numpy(cells.reshape(-1)).to(bank.device)  # [Tq * H] the cell of each row
+
+    @staticmethod
+    def _groups(
+        bank: BankLayout, counts: np.ndarray, starts: np.ndarray, widths: list[int], of_place: Tensor
+    ) -> Iterator[QueryGroup]:
+        """The groups that anyone reads; of_place [2, places + 1]: position and own slot of the query in each place."""
+        for group, begin, width in zip(bank.groups, starts.tolist(), widths, strict=True):
+            if width:
+                at, own = of_place[:, begin : begin + group.size * width].view(2, group.size, width)
+                hide = torch.zeros_like(own, dtype=torch.float32).masked_fill_(own >= 0, -torch.inf)
+                of_documents = counts[group.documents]
+                yield QueryGroup(group, begin * bank.heads, begin, width, of_documents, at, own.clamp_min(0), hide)
 
     @staticmethod
     def _present(documents: np.ndarray, positions: np.ndarray, bank: BankLayout) -> np.ndarray:
@@ -122,15 +141,21 @@ class QueryPlan:
             for q in self.groups
         )
 
-    def chunks(self, elements: int, columns: str, heads: int, chosen: np.ndarray | None = None) -> Iterator[Chunk]:
+    def chunks(
+        self,
+        elements: int,
+        scores: Callable[[DocumentGroup], int],
+        heads: int,
+        chosen: np.ndarray | None = None,
+    ) -> Iterator[Chunk]:
         """Splits the work so that about `elements` scores are held at a time.
 
-        columns: "widest", "slots" or "columns", the attribute of a group that says how many scores a query has;
-        chosen: [bank documents] which documents to give (all if None).
+        scores: how many a query has in one head of a group; chosen: [bank documents] which documents to give (all if
+        None).
         """
         for queries in self.groups:
             group = queries.group
-            per_query = heads * getattr(group, columns)
+            per_query = heads * scores(group)
             rows = max(1, elements // (per_query * queries.length))
             step = queries.length if rows > 1 else max(16, min(queries.length, elements // per_query))
             for begin, end in _runs(queries.counts > 0 if chosen is None else chosen[group.documents]):

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weitblick.context.engine.bank import Group, Segment
-from weitblick.context.engine.dense import Problem, full_precision
+from weitblick.context.engine.bank import DocumentGroup, Segment
+from weitblick.context.engine.dense import Problem, full_precision, of_sentences
 from weitblick.context.sparsemax import normalise, normalise_entries, rescaled_jacobian_product, slope
 
 SENTENCE_ELEMENTS = 1 << 21
@@ -78,7 +78,7 @@ class Routes:
             capacity=capacity,
         )
 
-    def tiles_of(self, problem: Problem, d_k: int) -> list[tuple[Group, Segment, slice]]:
+    def tiles_of(self, problem: Problem, d_k: int) -> list[tuple[DocumentGroup, Segment, slice]]:
         """The tiles of each segment, in slices that hold few enough numbers."""
         segments = [(group, segment) for group in problem.bank.groups for segment in group.segments]
         edges = torch.tensor([segment.rows for _, segment in segments] + [problem.bank.rows])
@@ -107,9 +107,6 @@ class HierarchicalRouted(torch.autograd.Function):
             q, k = _gather_slots(qw, routes, tiles), _row_blocks(kw, problem, group, segment).index_select(0, blocks)
             bias = segment.bias.to(kw.dtype).view(-1, segment.width, 1).index_select(0, blocks)
             scores = problem.products(k, q, bias)  # [tiles, W, C]
-            if problem.collector:
-                weights = normalise(scores.clone(), problem.word_kind, 1)
-                _collect_tiles(problem, routes, group, segment, tiles, weights)
             share = _slots(routes.slot_weights, routes, tiles).unsqueeze(1)
             weights = normalise(scores, problem.word_kind, 1, share)
             values = _row_blocks(vw, problem, group, segment).index_select(0, blocks)
@@ -167,13 +164,9 @@ def _find_routes(qs: Tensor, ks: Tensor, problem: Problem) -> Routes:
     """The triples with weight of all chosen documents, from scores of one chunk of queries at a time."""
     empty = torch.zeros(0, dtype=torch.long, device=qs.device)
     weights, queries, sentences = [qs.new_zeros(0)], [empty], [empty]
-    for chunk in problem.plan.chunks(SENTENCE_ELEMENTS, "slots", problem.bank.heads, problem.chosen):
+    for chunk in problem.chunks(of_sentences, SENTENCE_ELEMENTS):
         scores = problem.sentence_scores(qs, ks, chunk)  # [b, H, J, q]
         entries = normalise_entries(scores.flatten(0, 1), problem.sentence_kind)
-        if problem.collector:
-            alpha = torch.zeros_like(scores)
-            alpha.flatten(0, 1)[entries.outer, entries.place, entries.inner] = entries.weights
-            problem.collector.sentences(chunk, alpha)
         head = entries.outer + chunk.first * problem.bank.heads  # of B * H
         weights.append(entries.weights)
         queries.append(chunk.queries.cells + chunk.start + head * chunk.queries.length + entries.inner)
@@ -208,7 +201,7 @@ def _gather_slots(cells: Tensor, routes: Routes, tiles: slice) -> Tensor:
     return cells.index_select(0, chosen).view(-1, routes.capacity, cells.shape[-1])
 
 
-def _row_blocks(cells: Tensor, problem: Problem, group: Group, segment: Segment) -> Tensor:
+def _row_blocks(cells: Tensor, problem: Problem, group: DocumentGroup, segment: Segment) -> Tensor:
     """[word cells, d_k] -> [rows of the segment, W, d_k], a view."""
     count = group.size * problem.bank.heads * segment.columns
     return cells[segment.cells : segment.cells + count].view(-1, segment.width, cells.shape[-1])
@@ -247,14 +240,3 @@ def _sentence_gradients(
         per_sample_weights=d_scores[routes.by_row],
     )
     return d_qs, d_ks.index_copy_(0, problem.bank.row_cells, by_row)
-
-
-def _collect_tiles(
-    problem: Problem, routes: Routes, group: Group, segment: Segment, tiles: slice, weights: Tensor
-) -> None:
-    """Hands the word weights [tiles, W, C] of the filled slots to the collector."""
-    assert problem.collector is not None
-    filled = _slots(routes.slot_weights, routes, tiles) > 0
-    rows = _tile_blocks(routes, segment, tiles).unsqueeze(1).expand_as(filled)[filled]
-    queries = routes.slot_queries[tiles.start * routes.capacity : tiles.stop * routes.capacity].view_as(filled)
-    problem.collector.routed_words(group, segment, queries[filled], rows, weights.transpose(1, 2)[filled])

@@ -1,0 +1,166 @@
+"""From packed queries and projected sentences to what is read: by the engine, or by the definition where attention
+weights are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from weitblick.batches.layout import Layout
+from weitblick.context import definition
+from weitblick.context.module import Projected
+from weitblick.context.sparsemax import Kind
+from weitblick.context.weights import AttentionWeights
+
+Path = Literal["auto", "dense", "routed"]
+
+
+@dataclass(frozen=True)
+class AttentionSettings:
+    """heads H, d_k; how weights over sentences and over words are normalised; whether only sentences before are read;
+    how words are read where the engine may choose."""
+
+    heads: int
+    width: int
+    sentence_kind: Kind = "sparse"
+    word_kind: Kind = "soft"
+    online: bool = False
+    path: Path = "auto"
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What Tq queries read.
+
+    values  [Tq, H * d_k] before the output projection; zeros where nothing is visible
+    present [Tq] whether any context sentence is visible
+    support [Tq] mean number of sentences with weight, over heads
+    """
+
+    values: Tensor
+    present: Tensor
+    support: Tensor
+    weights: AttentionWeights | None = None
+
+
+def attend_by_definition(
+    queries: Mapping[str, Tensor], layout: Layout, context: Projected, settings: AttentionSettings
+) -> Attended:
+    """Document by document, with all weights. queries: `sentence_queries`, `word_queries` or both, [Tq, ...]; with
+    both, attention is hierarchical."""
+    columns = Columns(context.layout)
+    heads, tokens = settings.heads, layout.tokens
+    of_token, positions = layout.documents[layout.sentence], layout.positions[layout.sentence]
+    some = next(iter(context.rows.values()))
+    wide = torch.promote_types(some.dtype, torch.float32)
+    values = some.new_zeros(tokens, heads, settings.width, dtype=wide)
+    by_sentence = some.new_zeros(tokens, heads, columns.positions.shape[1], dtype=wide)
+    by_word = None
+    if "word_queries" in queries:
+        by_word = some.new_zeros(tokens, heads, columns.word_columns.shape[1], dtype=wide)
+    seen_of = torch.zeros(tokens, columns.positions.shape[1], dtype=torch.bool, device=some.device)
+    row_of = torch.full((tokens,), -1, device=some.device)
+    for row, document in enumerate(columns.documents):
+        chosen = (of_token == document).nonzero()[:, 0]
+        if not len(chosen):
+            continue
+        place = columns.places(row)
+        q = {name: _by_head(rows[chosen], heads, wide) for name, rows in queries.items()}
+        k = {name: _by_head(rows[place[name.split("_")[0]]], heads, wide) for name, rows in context.rows.items()}
+        seen = definition.visible(positions[chosen], columns.positions[row, : len(place["sentence"])], settings.online)
+        with torch.autocast(some.device.type, enabled=False):
+            found, alpha, inside = _define(q, k, place["real"], seen, settings)
+        count = alpha.shape[-1]
+        values[chosen] = found.transpose(0, 1)
+        by_sentence[chosen, :, :count] = alpha.transpose(0, 1)
+        if by_word is not None and inside is not None:
+            by_word[chosen, :, : int(place["real"].sum())] = inside[:, :, place["real"]].transpose(0, 1)
+        seen_of[chosen, :count] = seen
+        row_of[chosen] = row
+    weights = AttentionWeights(
+        by_sentence,
+        by_word,
+        row_of,
+        columns.positions,
+        columns.word_columns,
+        columns.word_indices,
+        seen_of,
+        flat="sentence_queries" not in queries,
+    )
+    support = (by_sentence.detach() > 0).sum(2).to(wide).mean(1)
+    return Attended(values.flatten(1), seen_of.any(1), support, weights)
+
+
+def _define(
+    q: Mapping[str, Tensor], k: Mapping[str, Tensor], real: Tensor, seen: Tensor, settings: AttentionSettings
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Output [H, Q, d_k], sentence weights [H, Q, J], word weights [H, Q, J, W] of one document."""
+    if "word_queries" not in q:
+        keys, values = k["sentence_keys"], k["sentence_values"]
+        return *definition.sentence_attention(q["sentence_queries"], keys, values, seen, settings.sentence_kind), None
+    keys, values = k["word_keys"], k["word_values"]
+    if "sentence_queries" not in q:
+        output, words = definition.word_attention(q["word_queries"], keys, values, real, seen, settings.word_kind)
+        return output, words.sum(-1), words
+    return definition.hierarchical_attention(
+        q["sentence_queries"],
+        q["word_queries"],
+        k["sentence_keys"],
+        keys,
+        values,
+        real,
+        seen,
+        settings.sentence_kind,
+        settings.word_kind,
+    )
+
+
+def _by_head(rows: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
+    """[..., H * d_k] -> [H, ..., d_k]"""
+    return rows.to(dtype).unflatten(-1, (heads, -1)).movedim(-2, 0)
+
+
+class Columns:
+    """The sentences with words of each document in the order of their positions, and their words, as columns.
+
+    documents     the document numbers, one for each row of the tables, which are padded with -1
+    positions     [D, J] of the sentences; word_columns, word_indices [D, N]: of each word the column of its sentence,
+                  and its place in it
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        words = layout.lengths - 1
+        kept = (words > 0).nonzero()[:, 0]  # in the order of the layout, as projected rows are
+        words, documents, positions = words[kept], layout.documents[kept], layout.positions[kept]
+        starts = words.cumsum(0) - words
+        self.documents: list[int] = documents.unique().tolist()
+        self._rows: list[Tensor] = []  # [J] rows of the sentences of each document
+        for document in self.documents:
+            own = (documents == document).nonzero()[:, 0]
+            self._rows.append(own[positions[own].argsort()])
+        self._words, self._starts = words, starts
+        size = max((len(rows) for rows in self._rows), default=0)
+        total = max((int(words[rows].sum()) for rows in self._rows), default=0)
+        self.positions = words.new_full((max(1, len(self._rows)), size), -1)
+        self.word_columns = words.new_full((max(1, len(self._rows)), total), -1)
+        self.word_indices = self.word_columns.clone()
+        for row, rows in enumerate(self._rows):
+            self.positions[row, : len(rows)] = positions[rows]
+            column, place = self._real(rows).nonzero().unbind(1)
+            self.word_columns[row, : len(column)] = column
+            self.word_indices[row, : len(place)] = place
+
+    def _real(self, rows: Tensor) -> Tensor:
+        """[J, W] where the sentences in these rows have a word."""
+        return torch.arange(int(self._words[rows].max()), device=rows.device) < self._words[rows][:, None]
+
+    def places(self, row: int) -> dict[str, Tensor]:
+        """sentence: [J] and word: [J, W] the projected rows of a document (any word where there is none); real."""
+        rows = self._rows[row]
+        real = self._real(rows)
+        word = self._starts[rows][:, None] + torch.arange(real.shape[1], device=rows.device)
+        return {"sentence": rows, "word": torch.where(real, word, 0), "real": real}
