@@ -107,3 +107,19 @@ def test_dropout_only_in_training() -> None:
     assert torch.equal(module(x, x, LAYOUT, bank).states, module(x, x, LAYOUT, bank).states)
     module.train()
     assert not torch.equal(module(x, x, LAYOUT, bank).states, module(x, x, LAYOUT, bank).states)
+
+
+def test_what_is_added_starts_as_nothing_and_is_learned() -> None:
+    module, x = layer(gate="add"), states()
+    bank = module.prepare(x, x, LAYOUT)
+    assert torch.equal(module(x, x, LAYOUT, bank).states, x)
+    module(x, x, LAYOUT, bank).states.square().sum().backward()
+    assert module.feed_forward_norm.weight.grad is not None
+    assert module.feed_forward_norm.weight.grad.abs().sum() > 0
+    with torch.no_grad():
+        module.feed_forward_norm.weight.fill_(1.0)
+    mixed, added = layer(), module
+    mixed.load_state_dict(added.state_dict())
+    a, b = added(x, x, LAYOUT, bank), mixed(x, x, LAYOUT, bank)
+    assert torch.equal(a.gate, b.gate)
+    assert not torch.equal(a.states, b.states)

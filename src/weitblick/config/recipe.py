@@ -97,6 +97,11 @@ class ContextSection(Section):
     sentences: int | None = Field(
         None, gt=0, description="zhang, han: how many previous sentences; if not given 2 and 3, as in the papers"
     )
+    gate: Literal["mix", "add"] = Field(
+        "mix",
+        description="mix: states and what was read share one place, as in the paper; add: what was read is added to the "
+        "states and starts as nothing, so that a trained sentence model is not disturbed",
+    )
     gate_start: float = Field(
         0.0, description="start of a learned gate bias; 3 starts near pass-through; 0: no bias, as in the paper"
     )
@@ -114,6 +119,12 @@ class ContextSection(Section):
     def _check_values(self) -> ContextSection:
         if self.values == "words" and (self.integration == "encoder" or self.kind in ("zhang", "han")):
             raise ValueError("values: words needs integration: decoder and kind: sentence, word or hierarchical")
+        return self
+
+    @model_validator(mode="after")
+    def _check_gate(self) -> ContextSection:
+        if self.gate == "add" and self.kind in ("none", "zhang", "han"):
+            raise ValueError("gate: add needs kind: sentence, word or hierarchical")
         return self
 
     @model_validator(mode="after")

@@ -28,7 +28,9 @@ KINDS: dict[str, type[ContextAttention]] = {
 
 
 class ContextLayer(ContextModule):
-    """attention -> dropout -> norm -> feed-forward -> dropout -> norm -> gate, without residuals."""
+    """attention -> dropout -> norm -> feed-forward -> dropout -> norm -> gate, without residuals.
+
+    The gate mixes states and what was read (the paper), or adds what was read, which then starts as nothing."""
 
     def __init__(self, context: ContextSection, model: ModelSection) -> None:
         super().__init__()
@@ -52,6 +54,9 @@ class ContextLayer(ContextModule):
         if context.retrieval_start:
             self._start_feed_forward_as_identity()
         self.gate = Gate(d, context.gate_start)
+        self.added = context.gate == "add"
+        if self.added:
+            nn.init.zeros_(self.feed_forward_norm.weight)
         if context.retrieval_start:
             self.gate.start_even()
 
@@ -103,7 +108,7 @@ class ContextLayer(ContextModule):
         hidden = self.dropout(self.outer(F.relu(self.inner(hidden))))
         context = self.feed_forward_norm(hidden)
         share = self.gate(states, context, floor)
-        mixed = torch.lerp(context, states, share)
+        mixed = torch.addcmul(states, context, 1.0 - share) if self.added else torch.lerp(context, states, share)
         column = present.unsqueeze(-1)
         gate = share.detach().mean(-1).masked_fill(~present, 1.0)
         support = read.support.masked_fill(~present, 0.0)
