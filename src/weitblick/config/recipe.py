@@ -99,8 +99,8 @@ class ContextSection(Section):
     )
     gate: Literal["mix", "add"] = Field(
         "mix",
-        description="mix: states and what was read share one place, as in the paper; add: what was read is added to the "
-        "states and starts as nothing, so that a trained sentence model is not disturbed",
+        description="mix: states and what was read share one place, as in the paper; add: what was read is added to "
+        "the states and starts as nothing, so that a trained sentence model is not disturbed",
     )
     gate_start: float = Field(
         0.0, description="start of a learned gate bias; 3 starts near pass-through; 0: no bias, as in the paper"
