@@ -234,3 +234,23 @@ def test_a_pointer_is_saved_with_its_model(tmp_path):
     loaded = load_model(tmp_path / "m")
     again = Translator(loaded.model, loaded.pipeline)
     assert figures(again, [document()], memory=approved()) == figures(ours, [document()], memory=approved())
+
+
+def test_an_explanation_shows_what_was_fetched():
+    """A fetched word names the approved sentence and word; a sentence without any says so; its JSON comes back."""
+    from weitblick.explanation.explain import explain
+    from weitblick.explanation.schema import Explanation
+
+    ours = translator(share=8.0)  # everything is fetched
+    explanation = explain(ours, document(SENTENCES[:2]), memory=approved(), beam=1)
+    fetched = [word for sentence in explanation.sentences for word in sentence.fetched or ()]
+    assert fetched
+    for word in fetched:
+        assert word.target in TARGETS
+        assert word.text in word.target
+        assert 0.5 <= word.share <= 1
+    again = Explanation.from_json(explanation.to_json())
+    assert again.to_json()["sentences"] == explanation.to_json()["sentences"]
+    never = explain(translator(share=-20.0), document(SENTENCES[:2]), memory=approved(), beam=1)
+    assert [sentence.fetched for sentence in never.sentences] == [(), ()]
+    assert [s.fetched for s in explain(ours, document(SENTENCES[:2]), beam=1).sentences] == [None, None]

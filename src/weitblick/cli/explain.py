@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from weitblick.cli.console import log, print_json, progress_bar, set_log_level
-from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
-from weitblick.cli.options import Beam, Device, Json, Model, Quiet, Threads, Verbose
+from weitblick.cli.loading import SHIPPED, check_inputs, load_translator, read_memory
+from weitblick.cli.options import Approved, Beam, Device, Json, Model, Quiet, Threads, Verbose
 from weitblick.cli.real_files import AnyFormat, sort_inputs
 from weitblick.errors import UserError
 from weitblick.files import STANDARD, output_in, protect_inputs
@@ -52,6 +52,7 @@ def explain(
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="What to write; - is stdout.")],
     model: Model = None,
+    memory: Approved = None,
     format: Annotated[OutputKind | None, typer.Option(help="What to write; by the output's name if absent.")] = None,
     document: Annotated[
         str | None, typer.Option(metavar="ID|NUMBER", help="Which document of the file; the first if not given.")
@@ -115,7 +116,7 @@ def explain(
     output = output_in(output, Path(path).name)
     protect_inputs([path], [output])
     started = time.perf_counter()
-    given = _Given(path, from_format, document, statistics, model, max(most or 0, 1), beam, device, threads)
+    given = _Given(path, from_format, document, statistics, model, max(most or 0, 1), beam, device, threads, memory)
     if statistics:
         summary = _write_statistics(output, kind, _explanations(given))
     else:
@@ -150,6 +151,7 @@ class _Given:
     beam: int | None
     device: str
     threads: int | None
+    memory: list[str] | None
 
 
 def _explanations(given: _Given) -> Iterator[Explanation]:
@@ -160,6 +162,7 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
         return
     documents = _documents(given.path, given.format, given.document, given.every)
     translator = load_translator(given.model, given.device, given.threads)
+    approved = read_memory(translator, given.memory)
     from weitblick.explanation.explain import explain as explain_document
     from weitblick.explanation.explain import passes_over
     from weitblick.explanation.packing import MOST_SENTENCES
@@ -176,6 +179,7 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
                 model_name=given.model or SHIPPED,
                 most=max(given.most, MOST_SENTENCES),
                 beam=given.beam,
+                memory=approved,
             )
         yield explanation
 

@@ -13,6 +13,7 @@ from weitblick.files import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from weitblick.memory import Memory
     from weitblick.translation.translator import Translator
 
 SHIPPED = "shipped"
@@ -27,6 +28,18 @@ def load_translator(model: str | None, device: str, threads: int | None, *, int8
     translator = Translator.load(model, device, int8, warn=warn)
     log.debug("model %s on %s, loaded in %.1f s", model or SHIPPED, device, time.monotonic() - begun)
     return translator
+
+
+def read_memory(translator: Translator, files: Sequence[str] | None) -> Memory | None:
+    """The approved translations in some files, for this model."""
+    if not files:
+        return None
+    from weitblick.memory import Memory
+
+    approvals = translator.approvals  # a model that cannot use them says so before they are read
+    memory = Memory.read(files, (translator.pipeline.source_language, translator.pipeline.target_language))
+    approvals.check_direction(memory)
+    return memory
 
 
 def prepare_torch(threads: int | None) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weitblick.cli.console import log
+from weitblick.cli.loading import check_inputs, load_translator, read_memory
 from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
 from weitblick.errors import UserError
 
@@ -34,7 +36,7 @@ def postedit(
         str | None, typer.Option(metavar="NAMES", help="Of none, approved, project, random, machine, adapt: all.")
     ] = None,
     before: Annotated[int, typer.Option(min=0, help="Documents before that belong to the project.")] = 5,
-    beam: Beam = 4,
+    beam: Beam = None,
     trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 2000,
     seed: Seed = 1,
     output: Annotated[
@@ -57,19 +59,13 @@ def postedit(
 
     chosen = chosen_systems(systems)
 
-    from weitblick.allocator import tune_allocator
-    from weitblick.memory import Memory
     from weitblick.postedit.report import postedit as run
     from weitblick.translation.options import TranslationOptions
-    from weitblick.translation.translator import Translator
 
-    tune_allocator()
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
     options = TranslationOptions(beam=beam)
-    translator = Translator.load(model, device, warn=lambda message: None)
+    check_inputs([name for name in (source, reference) if name is not None])
+    translator = load_translator(model, device, threads)
+    translator.warn = log.debug
     languages = (translator.pipeline.source_language, translator.pipeline.target_language)
     documents = _documents([source, *([reference] if reference else [])], from_format, languages)
     if "random" in chosen and len(documents) < 2:
@@ -78,12 +74,9 @@ def postedit(
             where=source,
             remedy="give several documents, or --systems without random",
         )
-    pairs = None
+    pairs = read_memory(translator, memory)
     if set(chosen) & set(POINTING):
-        approvals = translator.approvals
-        if memory:
-            pairs = Memory.read(memory, languages)
-            approvals.check_direction(pairs)
+        _ = translator.approvals  # a model that cannot use them says so before anything long begins
     with _progress(chosen, documents) as progress:
         simulation = Simulation(
             translator, documents, options, memory=pairs, before=before, seed=seed, progress=progress

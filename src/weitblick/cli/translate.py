@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
-from weitblick.cli.loading import check_inputs, load_translator, prepare_torch
+from weitblick.cli.loading import check_inputs, load_translator, prepare_torch, read_memory
 from weitblick.cli.options import (
     Approved,
     BatchTokens,
@@ -129,13 +129,7 @@ def translate(
 
     world = join_world(device)
     translator = load_translator(model, str(world.device), threads, int8=int8)
-    if memory:
-        from weitblick.memory import Memory
-
-        pipeline = translator.pipeline
-        approved = Memory.read(memory, (pipeline.source_language, pipeline.target_language))
-        translator.approvals.check_direction(approved)
-        options = replace(options, memory=approved)
+    options = replace(options, memory=read_memory(translator, memory))
     if stream:
         _stream(translator, inputs, output, options, scores)
     else:

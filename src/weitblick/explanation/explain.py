@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weitblick.documents.document import Document
+from weitblick.explanation.fetching import fetched_words
 from weitblick.explanation.packing import MOST_SENTENCES, AttentionPacker, means, sums
 from weitblick.explanation.schema import Explanation, ModelInfo, Score, SentenceExplanation, Words
 from weitblick.explanation.trace import Predictions, SentenceTrace, trace
 from weitblick.explanation.wording import words_in
+from weitblick.memory import Memory
+from weitblick.model.approved import Approved
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline
 from weitblick.text.special import EOS
@@ -50,26 +53,38 @@ def explain(
     model_name: str = "model",
     most: int = MOST_SENTENCES,
     beam: int | None = None,
+    memory: Memory | None = None,
 ) -> Explanation:
-    """Translates a document with and without context, and reads off the model what the context did.
+    """Translates a document with and without context, and reads off the model what the context did; context are also
+    the approved translations of a memory and of the document itself.
 
     `most` context sentences are kept for each word and head; the mass of the others is kept as a sum.
     """
-    given = translations_of(translator, document, beam)
+    units = split_documents([document], translator.pipeline, translator.warn)
+    pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
+    given = translations_of(translator, document, beam, pointer)
     return explain_translations(
-        translator.model, translator.pipeline, given, title=title or document.id, model_name=model_name, most=most
+        translator.model,
+        translator.pipeline,
+        given,
+        title=title or document.id,
+        model_name=model_name,
+        most=most,
+        pointer=pointer,
     )
 
 
-def translations_of(translator: Translator, document: Document, beam: int | None = None) -> Translations:
+def translations_of(
+    translator: Translator, document: Document, beam: int | None = None, pointer: Approved | None = None
+) -> Translations:
     """Both translations, by beam search. Locked sentences keep their target, drafts are context of the first pass."""
     model, pipeline = translator.model, translator.pipeline
     units = split_documents([document], pipeline, translator.warn)
     alone = _best(units, translate_units(model, units, TranslationOptions(beam=beam, context=False)))
-    if model.context is None:
+    if model.context is None and pointer is None:
         together = alone
     else:
-        together = _best(units, translate_units(model, units, TranslationOptions(beam=beam)))
+        together = _best(units, translate_units(model, units, TranslationOptions(beam=beam), pointer=pointer))
     first = alone
     if model.first_pass() is not model:
         first = _best(units, translate_units(model, units, TranslationOptions(beam=beam, passes=1)))
@@ -116,6 +131,7 @@ def explain_translations(
     model_name: str = "model",
     most: int = MOST_SENTENCES,
     only: Sequence[int] | None = None,
+    pointer: Approved | None = None,
 ) -> Explanation:
     """The explanation of translations that are there already. With `only`, some sentences are explained; the others
     are there as words alone."""
@@ -130,7 +146,7 @@ def explain_translations(
     packer = AttentionPacker(contexts, most)
     sentences = [SentenceExplanation(*words) for words in zip(sources, targets, without, contexts, strict=True)]
     chosen = range(len(sentences)) if only is None else only
-    traces = trace(model, given.sources, given.targets, given.contexts, only)
+    traces = trace(model, given.sources, given.targets, given.contexts, only, pointer)
     for index, traced in zip(chosen, traces, strict=True):
         queries = targets[index] if by_target_words else sources[index]
         choices = _Choices(pipeline, given.targets[index], given.targets_without[index], without[index])
@@ -141,6 +157,7 @@ def explain_translations(
             alignment=_alignment(traced.source_weights, sources[index], targets[index]),
             context_share=_share(traced, queries),
             attention=packer.pack(traced, queries),
+            fetched=fetched_words(pipeline, targets[index], traced.taken, () if pointer is None else pointer.origins),
         )
     info = _info(model, model_name, sentences)
     languages = (pipeline.source_language, pipeline.target_language)

@@ -76,6 +76,26 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetched:
+    """A word that comes from an approved translation for the greater part.
+
+    word            its index in the target          share   of its probability that comes from approved places
+    source, target  the approved sentence            at, text  the word in it that weighed most: its index, itself
+    pair            its id in the memory, or else `sentence`: its index in the document; origin: where the pair is from
+    """
+
+    word: int
+    share: float
+    source: str
+    target: str
+    at: int
+    text: str
+    pair: int | None = None
+    sentence: int | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceExplanation:
     """One sentence.
 
@@ -87,6 +107,7 @@ class SentenceExplanation:
     context_share                     per query word (a source word for encoder integration, a target word for decoder
                                       integration): the gate's share of context, 1 - g
     attention                         of the query words; None if there is nothing to attend to
+    fetched                           words taken from approved translations; None if nothing approved was looked at
     """
 
     source: Words
@@ -97,6 +118,7 @@ class SentenceExplanation:
     alignment: tuple[tuple[tuple[int, float], ...], ...] = ()
     context_share: tuple[float, ...] = ()
     attention: Attention | None = None
+    fetched: tuple[Fetched, ...] | None = None
 
     @property
     def differs(self) -> bool:
@@ -192,6 +214,8 @@ def _sentence_to_json(sentence: SentenceExplanation) -> dict[str, Any]:
     value["alignment"] = [[[index, round(weight, 3)] for index, weight in word] for word in sentence.alignment]
     value["context_share"] = [round(share, 3) for share in sentence.context_share]
     value["attention"] = sentence.attention.to_text() if sentence.attention else None
+    if sentence.fetched is not None:
+        value["fetched"] = [{**asdict(word), "share": round(word.share, 3)} for word in sentence.fetched]
     return value
 
 
@@ -207,4 +231,5 @@ def _sentence_from_json(value: Mapping[str, Any], model: ModelInfo) -> SentenceE
         tuple(tuple((int(index), float(weight)) for index, weight in word) for word in value["alignment"]),
         tuple(value["context_share"]),
         Attention.from_text(queries, model.heads, value["attention"]) if value["attention"] else None,
+        tuple(Fetched(**word) for word in value["fetched"]) if "fetched" in value else None,
     )

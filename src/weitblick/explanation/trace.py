@@ -7,7 +7,7 @@ against the context of all of it, so that attention, which grows with the square
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ from weitblick.batches.batch import Packed, pack_source, pack_target
 from weitblick.batches.layout import Layout
 from weitblick.context.module import ContextResult
 from weitblick.context.weights import AttentionWeights
+from weitblick.explanation.fetching import Taken, taken
+from weitblick.model.approved import Approved
 from weitblick.model.context import Context, ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.words import WordDistribution
@@ -56,20 +58,28 @@ class SentenceTrace:
     word_weights: np.ndarray | None = None
     sentences: np.ndarray | None = None
     word_columns: np.ndarray | None = None
+    taken: list[Taken] | None = None
 
 
 @torch.inference_mode()
 def trace(
-    model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids, only: Sequence[int] | None = None
+    model: DocumentModel,
+    sources: Ids,
+    targets: Ids,
+    contexts: Ids,
+    only: Sequence[int] | None = None,
+    pointer: Approved | None = None,
 ) -> Iterator[SentenceTrace]:
     """Forced decoding of `targets`, sentence by sentence, of all or of `only` some. `contexts` are the target sentences
-    that served as context (decoder integration); source context is `sources` itself."""
+    that served as context (decoder integration); source context is `sources` itself; `pointer`: to what is approved."""
     device = next(model.parameters()).device
     everything = list(range(len(sources)))
     context = None
     if sources:
         target = _target(contexts, everything, device)[0] if model.reads_translations else None
         context = model.offer(_source(sources, everything, device), target)
+    if pointer is not None:
+        context = replace(context or Context(), pointer=pointer)
     for part in _parts(model, sources, targets, contexts) if only is None else [list(only)]:
         yield from _trace_part(model, sources, targets, part, context, device)
 
@@ -109,6 +119,7 @@ def _trace_part(
     source = _source(sources, part, device)
     target, labels = _target(targets, part, device)
     options = ContextOptions(need_weights=True)
+    pointer = None if context is None else context.pointer
     memory, encoded = model.encode(source, context, options)
     output = model.decode(target, memory, source.layout, context, options)
     plain_memory, _ = model.encode(source, None)
@@ -123,6 +134,7 @@ def _trace_part(
             Predictions(*(figure[steps].cpu().numpy() for figure in predictions)),
             reading.float().cpu().numpy(),
             **_context(result, _words_of(layout, place)),
+            taken=taken(output.words, labels, steps, pointer, part[place]) if isinstance(pointer, Approved) else None,
         )
 
 

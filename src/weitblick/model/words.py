@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -47,7 +48,16 @@ class Softmax:
             yield slice(start, min(start + step, len(self)))
 
     def table(self, rows: slice) -> Tensor:
-        """[n, V] log-probabilities of some steps."""
+        """[n, V] log-probabilities of some steps, not to be changed."""
+        all_of_few = rows == slice(0, len(self)) and len(self) * self.vocabulary <= CHUNK_ELEMENTS
+        return self._whole if all_of_few and not torch.is_grad_enabled() else self._compute(rows)
+
+    @cached_property
+    def _whole(self) -> Tensor:
+        """[T, V] of a step of decoding, which a pointer looks words up in before it is mixed with what they say."""
+        return self._compute(slice(0, len(self)))
+
+    def _compute(self, rows: slice) -> Tensor:
         logits = torch.addmm(self.bias, self.states[rows], self.weight.t())
         return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
 
@@ -140,7 +150,7 @@ class WordDistribution:
             return own
         part = self.pointed[rows]
         share = part.share.to(own.dtype)[:, None]
-        mixed = own.exp_().mul_(1 - share)
+        mixed = own.exp().mul_(1 - share)
         return mixed.scatter_add_(1, part.ids, share * part.weights.to(own.dtype)).log_()
 
     @torch.no_grad()

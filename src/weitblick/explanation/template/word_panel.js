@@ -16,7 +16,7 @@ async function showWord(view, actions) {
   const attention = query === null ? null : await attentionOf(sentence);
   if (!actions.isCurrent(view)) return null;
   const row = !attention ? null : view.head === null ? attention.average(query) : attention.row(query, view.head);
-  const parts = [headline(view), probabilities(view), partners(view, query, actions)];
+  const parts = [headline(view), probabilities(view), approved(view), partners(view, query, actions)];
   if (row) {
     parts.push(measures(sentence, query, row, view.head), headChooser(attention, query, view, actions));
     parts.push(ribbon(row.entries, sentence, actions), contextList(row, sentence, actions));
@@ -71,6 +71,24 @@ function probabilities({ side, sentence, word }) {
     instead === undefined
       ? null
       : element("p", { class: "instead" }, "Without context it would say ", element("b", { lang: data.target_language, dir: "auto" }, instead)),
+  );
+}
+
+/* Target words: the approved sentence that the word was fetched from, and its share in the probability. */
+function approved({ side, sentence, word }) {
+  const fetched = data.sentences[sentence].fetched;
+  if (side !== "target" || !fetched) return null;
+  const own = fetched.find((one) => one.word === word);
+  if (!own) {
+    return fetched.length ? null : element("p", { class: "quiet" }, "Nothing in this sentence was taken from approved translations.");
+  }
+  const place = own.sentence === null ? own.origin : `sentence ${own.sentence + 1}`;
+  return element(
+    "section",
+    { class: "block fetched" },
+    element("p", {}, `${percent(own.share)} from an approved translation${place ? ` (${place})` : ""}: `, element("b", { lang: data.target_language, dir: "auto" }, own.text)),
+    element("p", { class: "quiet", lang: data.source_language, dir: "auto" }, own.source),
+    element("p", { lang: data.target_language, dir: "auto" }, own.target),
   );
 }
 
