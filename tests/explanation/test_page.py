@@ -259,3 +259,58 @@ def test_what_there_is_is_shown(open_report: Opener, explanation: Explanation, e
         page.wait_for_selector(".probability")
     page.wait_for_selector(f"text={expected}")
     assert page.complaints == []
+
+
+@pytest.mark.browser
+def test_keys_work_on_a_fresh_page(open_report: Opener) -> None:
+    page = open_report(build())
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("[data-selected]")
+    assert selected(page) == "The"
+    page.keyboard.press("?")
+    assert page.locator("#help").is_visible()
+
+
+@pytest.mark.browser
+def test_rows_stay_in_their_places_when_a_word_is_pointed_at(open_report: Opener) -> None:
+    page = open_report(build())
+    heights = "rows => rows.map(row => row.getBoundingClientRect().top)"
+    before = page.eval_on_selector_all(".row", heights)
+    page.hover(word(1, 3))
+    page.wait_for_selector(".number[data-mass]")
+    assert page.eval_on_selector_all(".row", heights) == before
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_text_stays_in_view(open_report: Opener) -> None:
+    page = open_report(build())
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    covered = "() => document.getElementById('panel').getBoundingClientRect().height / innerHeight"
+    assert page.evaluate(covered) < 0.1  # folded up until a word is chosen
+    page.click(word(1, 3))
+    page.wait_for_selector(".context-card")
+    assert page.evaluate(covered) < 0.45
+    page.wait_for_function(
+        "() => document.querySelector('[data-selected]').getBoundingClientRect().bottom"
+        " < document.getElementById('panel').getBoundingClientRect().top"
+    )
+    page.click("#panel-toggle")
+    assert page.evaluate(covered) < 0.1
+
+
+@pytest.mark.browser
+def test_shading_is_of_the_whole_attention(open_report: Opener) -> None:
+    """A word that gets all of a sentence that gets next to nothing is not shaded as if it mattered."""
+    explanation = build(heads=1)
+    page = open_report(explanation)
+    page.click(word(1, 3))
+    page.wait_for_selector(".context-card")
+    entries = explanation.sentences[1].attention.average(3).entries
+    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35)
+    for card, entry in enumerate(entries[:5]):
+        heats = page.eval_on_selector_all(
+            f".context-card:nth-child({card + 1}) .context-text > span",
+            "spans => spans.map(s => +(s.dataset.heat ?? 0))",
+        )
+        assert heats == [sum(entry.mass * weight >= step for step in steps) for weight in entry.words.tolist()]

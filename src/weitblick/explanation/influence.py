@@ -9,7 +9,7 @@ from typing import Any
 from weitblick.explanation.schema import Explanation, SentenceExplanation, Words
 
 LEAST_EFFECT = 0.1
-"""Nats. Below a tenth, a probability changed by less than 10%, which no reader would call an effect."""
+"""Of probability: less than ten in a hundred no reader would call an effect, however many nats it is."""
 
 WHOLE_SENTENCE = -1
 
@@ -67,7 +67,7 @@ def influence(explanation: Explanation, least: float = LEAST_EFFECT, carriers: i
         )
         for index, sentence in enumerate(explanation.sentences)
         for word, score in enumerate(sentence.scores)
-        if score.choice_without is not None or max(abs(score.gain), score.divergence) >= least
+        if score.choice_without is not None or score.difference >= least
     ]
     return sorted(found, key=lambda entry: (not entry.changed, -entry.effect, entry.sentence, entry.word))
 

@@ -19,7 +19,7 @@ from weitblick.explanation.schema import Explanation
 from weitblick.explanation.summary import summarise
 from weitblick.files import text_writer
 
-SCRIPTS = ("data.js", "elements.js", "text.js", "word_panel.js", "influence_panel.js", "main.js")
+SCRIPTS = ("data.js", "elements.js", "panel.js", "text.js", "word_panel.js", "influence_panel.js", "main.js")
 
 
 def render(explanation: Explanation) -> str:

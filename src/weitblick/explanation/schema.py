@@ -7,6 +7,7 @@ what `weitblick explain --format json` writes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -73,6 +74,11 @@ class Score:
     def gain(self) -> float:
         """How much context raised the log-probability of this word."""
         return self.with_context - self.without_context
+
+    @property
+    def difference(self) -> float:
+        """How much context changed the probability of this word."""
+        return abs(math.exp(self.with_context) - math.exp(self.without_context))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from weitblick.server.store import Store
 from weitblick.translation.translator import Translator
 
 TYPES = {".css": "text/css", ".js": "text/javascript"}
-SHARED = ("base.css", "elements.js", "data.js", "word_panel.js")
+SHARED = ("base.css", "elements.js", "panel.js", "data.js", "word_panel.js")
 """What the workbench has in common with the report of `weitblick explain`: its colours and the panel for a word."""
 
 

@@ -27,9 +27,9 @@ const count = (number, one, many) => `${number.toLocaleString("en")} ${number ==
 const relative = (other, current) =>
   other === current ? "j" : `j${other < current ? "−" : "+"}${Math.abs(other - current)}`;
 
-/* Six steps of attention before rescaling. The heavier ones are underlined and numbered too, so that colour is not
-   all that carries them. */
-const HEAT_STEPS = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5];
+/* Six steps of a word's whole attention: what a sentence gets times what the word gets in it. The heavier ones are
+   underlined and numbered too, so that colour is not all that carries them. */
+const HEAT_STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.35];
 const heat = (weight) => HEAT_STEPS.filter((least) => weight >= least).length;
 
 /* A bar whose length is a share of its track. */

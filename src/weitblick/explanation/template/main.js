@@ -15,8 +15,6 @@ const actions = {
   },
 };
 
-const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
 /* Shows a word. `hold` keeps it while the pointer wanders. */
 async function look(place, { hold = false, focus = false, scroll = false, head, keepQuery = false } = {}) {
   const span = spanOf(place);
@@ -31,8 +29,11 @@ async function look(place, { hold = false, focus = false, scroll = false, head, 
     held: hold,
   };
   const current = view;
-  if (hold) holdFocusable(span);
-  if (scroll) scrollToWord(span);
+  if (hold) {
+    holdFocusable(span);
+    openPanel(true);
+  }
+  if (scroll || (hold && coveredHeight())) scrollToWord(span);
   if (focus) span.focus({ preventScroll: true });
   showTab("word");
   const row = await showWord(current, actions);
@@ -64,7 +65,7 @@ function holdFocusable(span) {
 
 function scrollToWord(span) {
   const box = span.getBoundingClientRect();
-  const covered = matchMedia("(max-width: 60rem)").matches ? $("panel").getBoundingClientRect().height : 0;
+  const covered = coveredHeight();
   if (box.top < 60 || box.bottom > innerHeight - covered - 40) {
     const middle = (innerHeight - covered) / 2;
     scrollBy({ top: box.top - middle, behavior: calm() ? "auto" : "smooth" });
@@ -142,24 +143,31 @@ function crossed() {
   return aligned.length ? { side: view.side === "source" ? "target" : "source", sentence: view.sentence, word: aligned[0][0] } : null;
 }
 
-$("rows").addEventListener("keydown", (event) => {
-  if (event.altKey || event.ctrlKey || event.metaKey) return;
+/* The keys work from the start: as long as nothing else has the focus, they begin at the word where Tab would. */
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || $("help").open) return;
+  if (event.key === "?") return openHelp();
   const focused = wordOf(event);
-  if (!focused) return;
+  const fresh = !focused && event.target === document.body;
+  if (!focused && !fresh) return;
   const { key } = event;
-  const from = view?.held ? view : { ...focused, head: view?.head ?? null, query: null };
-  view = from;
+  const here = focused ?? (view?.held ? view : null) ?? (stop && wordOf({ target: stop }));
+  if (!here) return;
+  const moves = /^Arrow|^Home$|^End$/.test(key);
+  const from = view?.held ? view : { ...here, head: view?.head ?? null, query: null };
   let next;
-  if (/^Arrow|^Home$|^End$/.test(key)) next = moved(key);
-  else if (key === "Enter" || key === " ") next = focused;
-  else if (key === "n" || key === "p") next = nextInfluence(key === "n" ? 1 : -1);
-  else if (key === "x") next = crossed();
-  else if (/^\d$/.test(key) && hasAttention && Number(key) <= data.model.heads) {
-    look(from, { hold: true, head: key === "0" ? null : Number(key) - 1, keepQuery: true });
-    event.preventDefault();
-    return;
-  } else if (key === "?") return openHelp();
-  else return;
+  if (moves && fresh && !view?.held) next = here;
+  else if (/^[npx]$|^\d$/.test(key) || moves || key === "Enter" || key === " ") {
+    if (fresh && (key === "Enter" || key === " ")) return;
+    view = from;
+    if (moves) next = moved(key);
+    else if (key === "n" || key === "p") next = nextInfluence(key === "n" ? 1 : -1);
+    else if (key === "x") next = crossed();
+    else if (!/^\d$/.test(key)) next = here;
+    else if (hasAttention && Number(key) <= data.model.heads) {
+      look(from, { hold: true, head: key === "0" ? null : Number(key) - 1, keepQuery: true });
+    }
+  } else return;
   event.preventDefault();
   if (next) look(next, { hold: true, focus: true, scroll: true });
 });
@@ -183,31 +191,8 @@ $("word-panel").addEventListener("keydown", (event) => {
 
 /* ---- tabs, theme, help ---- */
 
-function showTab(name) {
-  for (const tab of ["word", "influence"]) {
-    $(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
-    $(`tab-${tab}`).setAttribute("tabindex", tab === name ? "0" : "-1");
-    $(`${tab}-panel`).hidden = tab !== name;
-  }
-}
-for (const tab of ["word", "influence"]) {
-  $(`tab-${tab}`).addEventListener("click", () => showTab(tab));
-  $(`tab-${tab}`).addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const other = tab === "word" ? "influence" : "word";
-    showTab(other);
-    $(`tab-${other}`).focus();
-  });
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  $("theme-button").textContent = theme === "dark" ? "Light" : "Dark";
-  $("theme-button").setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
-}
-setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => setTheme(event.matches ? "dark" : "light"));
-$("theme-button").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+const showTab = setUpTabs(["word", "influence"]);
+setUpTheme();
 
 const openHelp = () => $("help").showModal();
 $("help-button").addEventListener("click", openHelp);
@@ -252,9 +237,10 @@ function buildLegend() {
     element("span", { class: "c", "data-heat": index + 1 }, `${Math.round(least * 100)}${index === HEAT_STEPS.length - 1 ? "+" : ""}`),
   );
   $("legend").append(
-    element("span", { class: "legend-item" }, element("span", { class: "legend-ramp" }, ...steps), "% of attention inside a sentence, before rescaling"),
-    element("span", { class: "legend-item" }, element("span", { class: "mattered much" }, "word"), "context mattered"),
+    element("span", { class: "legend-item" }, element("span", { class: "legend-ramp" }, ...steps), "% of a word's attention, also as small numbers"),
+    element("span", { class: "legend-item" }, element("span", { class: "mattered much" }, "word"), "context changed its probability by 10 % or more"),
     element("span", { class: "legend-item" }, element("span", { class: "mattered much changed" }, "word"), "and decided the choice"),
+    element("span", { class: "legend-item" }, element("span", { class: "added" }, "word"), "only with context"),
     element("span", { class: "legend-item without-sample" }, element("del", {}, "word"), "only without context"),
   );
 }

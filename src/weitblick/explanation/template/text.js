@@ -106,11 +106,11 @@ function markContext(entries, current) {
   for (const { sentence, mass, words } of entries) {
     const { row } = rows[sentence];
     mark(row, "context");
-    mark(row.querySelector(".number"), "mass", `${relative(sentence, current)}\n${percent(mass)}`);
+    mark(row.querySelector(".number"), "mass", `${relative(sentence, current)} ${percent(mass)}`);
     const spans = hydrate(sentence)[side];
     // Target context is a translation of an earlier pass: only words that still stand in their place are tinted.
     const read = data.sentences[sentence].context_words.text;
     const shown = data.sentences[sentence][side].text;
-    words.forEach((weight, word) => heat(weight) && read[word] === shown[word] && mark(spans[word], "heat", heat(weight)));
+    words.forEach((weight, word) => heat(mass * weight) && read[word] === shown[word] && mark(spans[word], "heat", heat(mass * weight)));
   }
 }

@@ -163,10 +163,15 @@ function headChooser(attention, query, view, actions) {
     choice(head, String(head + 1), attention.row(query, head).attended),
   );
   return element(
-    "div",
-    { class: "heads", role: "radiogroup", "aria-label": "Attention heads" },
-    choice(null, "All heads", attention.average(query).attended.toFixed(1)),
-    ...heads,
+    "section",
+    {},
+    element("p", { class: "quiet", id: "heads-name" }, "Attention heads, and how many sentences each looks at"),
+    element(
+      "div",
+      { class: "heads", role: "radiogroup", "aria-labelledby": "heads-name" },
+      choice(null, "All heads", attention.average(query).attended.toFixed(1)),
+      ...heads,
+    ),
   );
 }
 
@@ -197,7 +202,13 @@ function contextList(row, current, actions) {
   const cards = row.entries.map((entry) => contextCard(entry, current, actions));
   const unlisted = row.rest > 0.0005 ? element("p", { class: "quiet" }, `Lighter sentences, not listed, share ${percent(row.rest)}.`) : null;
   if (!cards.length) return element("p", { class: "quiet" }, "It looked at no other sentence.");
-  return element("ol", { class: "context", "aria-label": "Context sentences in decreasing probability mass" }, ...cards, unlisted);
+  return element(
+    "section",
+    {},
+    element("p", { class: "quiet" }, "Where it looks, heaviest first. Small numbers are percent of all that it looks at."),
+    element("ol", { class: "context", "aria-label": "Context sentences in decreasing probability mass" }, ...cards),
+    unlisted,
+  );
 }
 
 function contextCard({ sentence, mass, words }, current, actions) {
@@ -205,7 +216,7 @@ function contextCard({ sentence, mass, words }, current, actions) {
   const glued = new Set(side.glued);
   const heaviest = words.indexOf(Math.max(...words));
   const spans = side.text.flatMap((text, word) => {
-    const weight = words[word] ?? 0;
+    const weight = mass * (words[word] ?? 0); // of all that this word attends to
     const step = heat(weight);
     const numbered = step >= 3 || (word === heaviest && step > 0);
     const span = element(

@@ -36,9 +36,6 @@ function focusRow(position) {
   }
 }
 
-/* What the panel hides of the window where it lies at its foot. */
-const coveredHeight = () => (matchMedia("(max-width: 60rem)").matches && !$("panel").hidden ? $("panel").getBoundingClientRect().height : 0);
-
 function undo(position) {
   const field = views[position].field;
   const row = state.rows[position];

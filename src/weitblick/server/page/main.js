@@ -27,45 +27,14 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "?") $("help").showModal();
 });
 
-const TABS = ["row", "consistency"];
-function showTab(name) {
-  for (const tab of TABS) {
-    $(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
-    $(`tab-${tab}`).setAttribute("tabindex", tab === name ? "0" : "-1");
-    $(`${tab}-panel`).hidden = tab !== name;
-  }
-  if (name === "consistency") showConsistency();
-}
-for (const tab of TABS) {
-  $(`tab-${tab}`).addEventListener("click", () => (showTab(tab), openPanel(true)));
-  $(`tab-${tab}`).addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const other = TABS[1 - TABS.indexOf(tab)];
-    showTab(other);
-    $(`tab-${other}`).focus();
-  });
-}
-
-/* On a narrow window the panel lies at the foot and can be folded up. */
-function openPanel(open) {
-  $("panel").toggleAttribute("data-folded", !open);
-  $("panel-toggle").setAttribute("aria-expanded", String(open));
-  $("panel-toggle").textContent = open ? "Hide" : "Show";
-}
-$("panel-toggle").addEventListener("click", () => openPanel($("panel").hasAttribute("data-folded")));
-openPanel(!matchMedia("(max-width: 60rem)").matches);
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  $("theme-button").textContent = theme === "dark" ? "Light" : "Dark";
-  $("theme-button").setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
-}
-const dark = matchMedia("(prefers-color-scheme: dark)");
-setTheme(localStorage.getItem("weitblick.theme") ?? (dark.matches ? "dark" : "light"));
-dark.addEventListener("change", (event) => setTheme(event.matches ? "dark" : "light"));
-$("theme-button").addEventListener("click", () => {
-  setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-  localStorage.setItem("weitblick.theme", document.documentElement.dataset.theme);
+setUpTabs(["row", "consistency"], (name) => name === "consistency" && showConsistency());
+setUpTheme({
+  get theme() {
+    return localStorage.getItem("weitblick.theme") ?? undefined;
+  },
+  set theme(value) {
+    localStorage.setItem("weitblick.theme", value);
+  },
 });
 
 async function start() {

@@ -14,5 +14,4 @@ function say(text) {
   $("announcement").textContent = text;
 }
 
-const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const isChanged = (row) => row.before !== null && row.before !== undefined;
