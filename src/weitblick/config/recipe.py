@@ -113,6 +113,11 @@ class ContextSection(Section):
         description="let scores see the signed distance between sentences and a word's place in its sentence; starts "
         "without effect",
     )
+    decides: list[str] = Field(
+        default_factory=list,
+        description="decoder: target words between which context decides: it is read only where they are expected "
+        "without it, and changes nothing elsewhere. Empty: it is read everywhere",
+    )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
 
     @model_validator(mode="after")
@@ -125,6 +130,12 @@ class ContextSection(Section):
     def _check_gate(self) -> ContextSection:
         if self.gate == "add" and self.kind in ("none", "zhang", "han"):
             raise ValueError("gate: add needs kind: sentence, word or hierarchical")
+        return self
+
+    @model_validator(mode="after")
+    def _check_decides(self) -> ContextSection:
+        if self.decides and (self.integration == "encoder" or self.kind in ("none", "zhang")):
+            raise ValueError("decides needs integration: decoder and a context that is read behind the decoder")
         return self
 
     @model_validator(mode="after")

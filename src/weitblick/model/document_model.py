@@ -52,6 +52,8 @@ class DocumentModel(nn.Module):
         self.frozen, self.pointer = frozen, pointer
         if frozen is not None:
             frozen.requires_grad_(False)
+        self.decides: Tensor | None
+        self.register_buffer("decides", None, persistent=False)
 
     # Who reads what.
 
@@ -93,6 +95,10 @@ class DocumentModel(nn.Module):
 
     def context_parameters(self) -> list[nn.Parameter]:
         return [] if self.context is None else list(self.context.parameters())
+
+    def decide_between(self, words: Sequence[int]) -> None:
+        """Reads context only where these target words are expected without it; everywhere else it changes nothing."""
+        self.decides = torch.tensor(words, device=self.sentence.output_bias.device) if words else None
 
     # What documents offer.
 
@@ -293,7 +299,11 @@ class DocumentModel(nn.Module):
     ) -> ModelOutput:
         """The distribution of words after the context module and, where there is one, the pointer."""
         if result is not None:
-            states = DecoderStates(states.attended, result.states)
+            read = result.states
+            if self.decides is not None:
+                expected = Softmax(states.final, *self.sentence.output()).expect(self.decides)
+                read = torch.where(expected[:, None], read, states.final)
+            states = DecoderStates(states.attended, read)
         softmax = Softmax(states.final, *self.sentence.output())
         pointer = None if context is None else context.pointer
         pointed = None if pointer is None else pointer.point(states, softmax, target)

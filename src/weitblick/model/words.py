@@ -24,6 +24,8 @@ from weitblick.sentence.sentence_model import DecoderStates
 
 CHUNK_ELEMENTS = 8_000_000
 """Log-probabilities held at a time."""
+EXPECTED = 0.1
+"""What words must have together to be expected somewhere."""
 TINY = 1e-30
 
 
@@ -60,6 +62,12 @@ class Softmax:
     def _compute(self, rows: slice) -> Tensor:
         logits = torch.addmm(self.bias, self.states[rows], self.weight.t())
         return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+
+    @torch.no_grad()
+    def expect(self, ids: Tensor) -> Tensor:
+        """[T] whether these words [n] together have a probability of EXPECTED or more."""
+        parts = [self.table(rows)[:, ids].exp().sum(-1) >= EXPECTED for rows in self.chunks()]
+        return torch.cat(parts) if parts else self.states.new_zeros(0, dtype=torch.bool)
 
     @torch.no_grad()
     def look_up(self, ids: Tensor) -> tuple[Tensor, Tensor]:

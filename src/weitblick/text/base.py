@@ -110,6 +110,18 @@ class TextPipeline(ABC):
     def decode_target(self, ids: Sequence[Sequence[int]], sources: Sequence[str] | None = None) -> list[str]:
         return self.decode(ids, "target", sources)
 
+    def single_pieces(self, words: Sequence[str], side: Side, where: str) -> list[int]:
+        """The id of each of these words; `where` names them in the complaint about one that is no single piece."""
+        found = []
+        for word, ids in zip(words, self.encode(words, side), strict=True):
+            if len(ids) != 1:
+                raise UserError(
+                    f"{where}: {word!r} is {len(ids)} pieces in this model's vocabulary",
+                    remedy="name words that are one piece",
+                )
+            found.append(ids[0])
+        return found
+
     def pieces(self, ids: Sequence[int], side: Side) -> list[str]:
         vocabulary = self.vocabulary(side)
         return [vocabulary.token(number) for number in ids]

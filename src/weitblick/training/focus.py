@@ -7,7 +7,6 @@ is asked to say what it says without context (their divergence is the loss): con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,13 +14,13 @@ from torch import Tensor
 
 from weitblick.batches.batch import Batch
 from weitblick.config.recipe import ContextStageSection
-from weitblick.errors import UserError
 from weitblick.model.context import ContextOptions
 from weitblick.model.document_model import DocumentModel, ModelOutput
+from weitblick.model.words import EXPECTED
 from weitblick.text.base import TextPipeline
 
-EXPECTED, EXPECTED_WEIGHT = 0.1, 0.5
-"""Where words in focus are that probable without context, what is really said there is learned, with that weight."""
+EXPECTED_WEIGHT = 0.5
+"""Of what is really said where words in focus are expected without context."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,11 @@ class Focus:
     def of(cls, section: ContextStageSection, pipeline: TextPipeline) -> Focus | None:
         if not section.focus:
             return None
+        sources = pipeline.single_pieces(section.focus_source, "source", "context_stage.focus_source")
         return cls(
-            torch.tensor(_ids(pipeline.encode_target, list(section.focus), "focus")),
+            torch.tensor(pipeline.single_pieces(list(section.focus), "target", "context_stage.focus")),
             torch.tensor(list(section.focus.values())),
-            torch.tensor(_ids(pipeline.encode_source, section.focus_source, "focus_source"), dtype=torch.long),
+            torch.tensor(sources, dtype=torch.long),
             section.hold_words,
             section.focus_others,
         )
@@ -83,31 +83,20 @@ class Focus:
             memory, _ = model.encode(current.source)
             plain = model.decode(current.target, memory, current.source.layout)
         labels, asked = batch.current.labels, self.asked(batch)[batch.current.target.layout.sentence]
-        weights, said, divergence = [], [], []  # [n] of each chunk
+        weights, said, divergence, likely = [], [], [], []  # [n] of each chunk
         for rows in output.words.softmax.chunks():
             now, before = output.words.softmax.table(rows), plain.words.softmax.table(rows)
-            expected = (before[:, self.ids.to(labels.device)].exp().sum(-1) > EXPECTED) & asked[rows]
+            expected = before[:, self.ids.to(labels.device)].exp().sum(-1) >= EXPECTED
             own = self.weight(batch)[rows]
-            weights.append(torch.where(own > 0, own, expected * EXPECTED_WEIGHT))
+            weights.append(torch.where(own > 0, own, (expected & asked[rows]) * EXPECTED_WEIGHT))
+            likely.append(expected)
             said.append(-now.gather(1, labels[rows, None])[:, 0])
             divergence.append((before.exp() * (before - now)).sum(-1))
         weight, likelihood = torch.cat(weights), torch.cat(said)
         learned = (likelihood * weight).sum() / weight.sum().clamp_min(1e-6)
         rest = weight == 0
+        if model.decides is not None:  # elsewhere nothing can diverge
+            rest &= torch.cat(likely)
         held = torch.cat(divergence)[rest].sum() / rest.sum().clamp_min(1)
         tokens = len(labels)
         return (learned + self.hold * held) * tokens, learned.detach() * tokens, output
-
-
-def _ids(encode: object, words: Sequence[str], key: str) -> list[int]:
-    """One id a word: a word of several pieces cannot be told by its first."""
-    assert callable(encode)
-    found = []
-    for word, ids in zip(words, encode(list(words)), strict=True):
-        if len(ids) != 1:
-            raise UserError(
-                f"context_stage.{key}: {word!r} is {len(ids)} pieces in this model's vocabulary",
-                remedy="name words that are one piece",
-            )
-        found.append(ids[0])
-    return found

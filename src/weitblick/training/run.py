@@ -204,9 +204,11 @@ def _set_dropout(model: DocumentModel, section: StageSection) -> None:
 def _new_model(recipe: Recipe, context: ContextSection, pipeline: TextPipeline) -> DocumentModel:
     torch.manual_seed(recipe.seed)
     try:
-        return build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
+        model = build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
     except ValueError as error:
         raise UserError(str(error), remedy="change the recipe") from None
+    model.decide_between(pipeline.single_pieces(context.decides, "target", "context.decides"))
+    return model
 
 
 def _take_over(model: DocumentModel, base: DocumentModel) -> None:
