@@ -28,13 +28,12 @@ def batch() -> Batch:
 def test_only_steps_that_expect_these_words_read_context() -> None:
     one, made = model(), batch()
     memory, _ = one.encode(made.current.source)
-    without = one.decode(made.current.target, memory, made.current.source.layout)
     everywhere = one(made).states
     for shift in (-3.0, 0.0, 3.0):
         one.sentence.output_bias[WORDS] = shift
         one.decide_between(WORDS)
-        table = without.words.softmax.table(slice(0, 9))
-        probability = table.exp()[:, WORDS].sum(-1)
+        without = one.decode(made.current.target, memory, made.current.source.layout)
+        probability = without.words.softmax.table(slice(0, 9)).exp()[:, WORDS].sum(-1)
         expected = torch.where((probability >= 0.1)[:, None], everywhere, without.states)
         assert torch.equal(one(made).states, expected)
     assert (probability >= 0.1).all()
