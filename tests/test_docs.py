@@ -83,7 +83,10 @@ def all_commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tu
 def check_options(arguments: list[str]) -> None:
     """The command exists, and so does every option that is named."""
     command, rest = find_command(arguments)
-    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {
+        "-h",
+        "--help",
+    }
     for word in rest:
         if re.match(r"--?[a-z]", word):
             assert word.split("=")[0] in known, f"{' '.join(arguments)}: no option {word}"
