@@ -1,0 +1,203 @@
+"""gettext catalogues and Markdown: only text changes; placeholders, plurals, code and links stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polib
+import pytest
+from file_translators import amnesia, reversed_words, translated, upper
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from weitblick.errors import UserError
+from weitblick.formats import read_file
+
+HEADER = """# A comment
+msgid ""
+msgstr ""
+"Language: de\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+"""
+CATALOGUE = (
+    HEADER
+    + """
+#: a.c:1
+#, c-format
+msgid "The file %s could not be found."
+msgstr ""
+
+#. note
+msgid "Done"
+msgstr "Fertig"
+
+#, fuzzy
+#| msgid "old"
+msgid ""
+"We go home.\\n"
+"It is \\"late\\".\\n"
+msgstr ""
+"alt\\n"
+
+#, python-format
+msgid "%d file"
+msgid_plural "%d files were found"
+msgstr[0] ""
+msgstr[1] ""
+
+msgctxt "menu"
+msgid "%s"
+msgstr ""
+
+#~ msgid "obsolete"
+#~ msgstr "x"
+"""
+)
+
+
+def test_catalogue(tmp_path: Path) -> None:
+    result = translated(tmp_path / "m.po", CATALOGUE, reversed_words)
+    before, after = polib.pofile(CATALOGUE), polib.pofile(result)
+    assert [(e.msgid, e.msgctxt, e.comment, e.occurrences) for e in before] == [
+        (e.msgid, e.msgctxt, e.comment, e.occurrences) for e in after
+    ]
+    assert before.metadata == after.metadata
+    assert [e.fuzzy for e in after if not e.obsolete] == [True, False, True, True, True]
+    assert after[0].msgstr.count("%s") == 1
+    assert "c-format" in after[0].flags
+    assert after[1].msgstr == "Fertig"
+    assert after[2].msgstr == 'home. go We\n"late". is It\n'
+    assert after[3].msgstr_plural == {0: "file %d", 1: "found were files %d"}
+    assert after[4].msgstr == "%s"
+    assert "#~ msgid" in result
+
+
+def test_catalogue_is_not_touched_without_translations(tmp_path: Path) -> None:
+    (tmp_path / "m.po").write_text(CATALOGUE, encoding="utf-8")
+    file = read_file(tmp_path / "m.po")
+    assert file.rendered(file.document)[0] == CATALOGUE.encode()
+    assert [s.target for s in file.document.sentences if s.status == "locked"] == ["Fertig"]
+
+
+def test_catalogue_in_latin_1(tmp_path: Path) -> None:
+    content = CATALOGUE.replace("UTF-8", "ISO-8859-1").replace("Fertig", "Schön").encode("latin1")
+    (tmp_path / "m.po").write_bytes(content)
+    file = read_file(tmp_path / "m.po")
+    assert file.rendered(file.document)[0] == content
+    (tmp_path / "m.po").write_bytes(CATALOGUE.replace("Fertig", "Schön").encode("latin1"))
+    with pytest.raises(UserError, match="declares UTF-8"):
+        read_file(tmp_path / "m.po")
+
+
+def test_plural_without_a_header_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.po").write_text(CATALOGUE.replace('"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n', ""))
+    with pytest.raises(UserError, match="Plural-Forms") as error:
+        read_file(tmp_path / "m.po")
+    assert error.value.line is not None
+
+
+def test_missing_forms_are_added(tmp_path: Path) -> None:
+    content = CATALOGUE.replace("nplurals=2", "nplurals=3").replace('msgstr[1] ""\n', "")
+    entry = polib.pofile(translated(tmp_path / "m.po", content, upper))[3]
+    assert set(entry.msgstr_plural) == {0, 1, 2}
+    assert all(entry.msgstr_plural.values())
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.text('ab ."\\\n\t%sé{}', min_size=1, max_size=20), min_size=1, max_size=4, unique=True))
+def test_any_message_survives(tmp_path_factory: pytest.TempPathFactory, messages: list[str]) -> None:
+    catalogue = polib.POFile()
+    catalogue.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
+    catalogue.extend(polib.POEntry(msgid=message) for message in messages)
+    path = tmp_path_factory.mktemp("po") / "m.po"
+    result = polib.pofile(translated(path, str(catalogue) + "\n", upper))
+    assert [entry.msgid for entry in result] == messages
+    for entry in result:
+        assert entry.msgstr.count("\n") == entry.msgid.count("\n")
+        assert bool(entry.msgstr.strip()) == bool(entry.msgid.strip())
+
+
+PAGE = """---
+title: My report
+---
+# The first *heading*
+
+The house is **not yet** built. See [the plan of the
+town](https://example.org/x_y "title") and `foo_bar(x)` for more.
+It is *here*.
+
+> A quotation that goes on and
+> on for *two* lines.
+
+- One point, with a very long line that is wrapped because
+  it must be.
+- [ ] A task.
+
+1. One thing
+2. Another thing
+
+| Country | Members |
+|---------|:-------:|
+| Germany | ninety `x` |
+
+```python
+print("untouched")
+```
+
+    indented code
+
+![An image](a.png) of a house[^1].
+
+[^1]: A note about it.
+<div>html *here*</div>
+
+[ref]: https://example.org
+"""
+
+
+def structure(text: str) -> list[str]:
+    parser = MarkdownIt("commonmark").enable("table")
+    return [
+        inner.type
+        for token in parser.parse(text)
+        for inner in [token, *sorted(token.children or [], key=lambda child: child.type)]
+        if inner.type not in ("text", "softbreak")
+    ]
+
+
+@pytest.mark.parametrize("translate", [reversed_words, upper, amnesia])
+def test_markdown_structure(tmp_path: Path, translate: object) -> None:
+    result = translated(tmp_path / "r.md", PAGE, translate)  # type: ignore[arg-type]
+    assert structure(result) == structure(PAGE)
+    for kept in (
+        "---\ntitle: My report\n---\n",
+        '(https://example.org/x_y "title")',
+        "`foo_bar(x)`",
+        '```python\nprint("untouched")\n```\n\n    indented code\n',
+        "![An image](a.png)",
+        "[^1]: ",
+        "<div>html *here*</div>\n\n[ref]: https://example.org\n",
+        "|---------|:-------:|\n",
+        "- [ ] ",
+        "`x`",
+    ):
+        assert result.count(kept) == 1, kept
+
+
+def test_emphasis_goes_with_its_words(tmp_path: Path) -> None:
+    result = translated(tmp_path / "r.md", PAGE, reversed_words)
+    assert "# *heading* first The\n" in result
+    assert "**yet not**" in result
+    assert "*here*." in result.replace("*here.*", "*here*.")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.sampled_from("ab .*_`[]()#>-|!\\\n1&<~"), max_size=60))
+def test_any_markdown_is_untouched_by_identity(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.mktemp("md") / "x.md"
+    path.write_text(text, encoding="utf-8")
+    file = read_file(path)
+    assert file.rendered(file.document)[0] == text.encode()
+    translated(path, None, reversed_words)
