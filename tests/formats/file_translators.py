@@ -33,7 +33,7 @@ def reverse(source: str) -> str:
 
 reversed_words = each(reverse)
 upper = each(str.upper)
-amnesia = each(lambda source: "Vergessen")  # loses everything
+amnesia = each(lambda source: "Ganz vergessen")  # loses everything
 
 
 def translated_bytes(path: Path, content: str | bytes | None, translate: Callable[[Document], Document]) -> bytes:

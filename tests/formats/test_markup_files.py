@@ -259,7 +259,7 @@ MARKED = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(MARKED, min_size=1, max_size=6).map(" ".join))
 def test_markup_stays_well_formed(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     page = f"<html><body><p>{content}</p></body></html>"

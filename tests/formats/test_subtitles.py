@@ -145,7 +145,7 @@ def test_what_goes_on(before: str, text: str, pause: float, expected: bool) -> N
     assert goes_on(before, text, pause) is expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.text("abcdefg,.", min_size=1, max_size=12), min_size=1, max_size=14))
 def test_lines_fit_and_lose_nothing(words: list[str]) -> None:
     text = " ".join(words)
@@ -163,7 +163,7 @@ TEXTS = st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.booleans(), st.booleans())
 def test_srt_round_trip(tmp_path_factory: pytest.TempPathFactory, texts: list[str], carriage: bool, mark: bool) -> None:
     cues = [

@@ -66,7 +66,7 @@ def test_what_is_no_text_comes_out_once(tmp_path: Path, item: str) -> None:
         assert translated(tmp_path / "x.txt", text, translate).count(item) == 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.sampled_from([*ITEMS, "we", "open", "it", "X1", "Paris", "12"]), min_size=2, max_size=9))
 def test_many_items_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     text = "Now " + " ".join(words) + " again."
@@ -77,7 +77,7 @@ def test_many_items_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, word
             assert result.count(item) == text.count(item), result
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_identity_is_identity(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.mktemp("t") / "x.txt"

@@ -69,6 +69,10 @@ def _is_companion(names: Sequence[str]) -> bool:
 def translate_real_file(file: TranslatableFile, output: str, team: Team) -> None:
     from weitblick.formats.translation import translate_file
 
+    memory = team.options.memory
+    for sentence in file.document.sentences if memory is not None else ():
+        if sentence.status == "locked" and sentence.target and memory is not None:
+            memory.add(sentence.source, sentence.target, origin=str(file.path))
     data, notes = translate_file(file, _translate(team), team.translator.align)
     for note in notes:
         log.info("%s: %s", file.path, note)
