@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weitblick.memory import Memory
+    from weitblick.memory.glossary import Glossary
     from weitblick.translation.translator import Translator
 
 SHIPPED = "shipped"
@@ -30,16 +31,27 @@ def load_translator(model: str | None, device: str, threads: int | None, *, int8
     return translator
 
 
-def read_memory(translator: Translator, files: Sequence[str] | None) -> Memory | None:
-    """The approved translations in some files, for this model."""
-    if not files:
+def read_memory(translator: Translator, files: Sequence[str] | None, glossary: Glossary | None = None) -> Memory | None:
+    """The approved translations in some files, for this model; the terms of a glossary count as the latest."""
+    if not files and glossary is None:
         return None
     from weitblick.memory import Memory
 
     approvals = translator.approvals  # a model that cannot use them says so before they are read
-    memory = Memory.read(files, (translator.pipeline.source_language, translator.pipeline.target_language))
+    languages = (translator.pipeline.source_language, translator.pipeline.target_language)
+    memory = Memory.read(files, languages) if files else Memory()
     approvals.check_direction(memory)
+    if glossary is not None:
+        if memory.folder is not None:  # which stays as it is
+            memory = Memory.copy_of(memory)
+        memory.extend((term.source, term.target, term.origin) for term in glossary.terms)
     return memory
+
+
+def read_glossary(glossaries: Sequence[str] | None, kept: Sequence[str] | None) -> Glossary | None:
+    from weitblick.memory.glossary import Glossary
+
+    return Glossary.read(glossaries or (), kept or ()) if glossaries or kept else None
 
 
 def prepare_torch(threads: int | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
-from weitblick.cli.loading import check_inputs, load_translator, prepare_torch, read_memory
+from weitblick.cli.loading import check_inputs, load_translator, prepare_torch, read_glossary, read_memory
 from weitblick.cli.options import (
     Approved,
     BatchTokens,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from weitblick.distributed import World
     from weitblick.documents import Document
     from weitblick.documents.corpora import Corpus
+    from weitblick.memory.glossary import GlossaryCheck
     from weitblick.translation.options import TranslationOptions
     from weitblick.translation.translator import Translator
     from weitblick.translation.units import TranslatedDocument, Translation
@@ -56,6 +57,13 @@ def translate(
     ] = None,
     model: Model = None,
     memory: Approved = None,
+    glossary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Terms and their translations, a tab between them; inflected as need be."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Terms that are not translated, one a line.")
+    ] = None,
     output: Annotated[
         str,
         typer.Option(
@@ -129,12 +137,18 @@ def translate(
 
     world = join_world(device)
     translator = load_translator(model, str(world.device), threads, int8=int8)
-    options = replace(options, memory=read_memory(translator, memory))
+    terms = read_glossary(glossary, keep)
+    options = replace(options, memory=read_memory(translator, memory, terms))
+    from weitblick.memory.glossary import GlossaryCheck
+
     if stream:
         _stream(translator, inputs, output, options, scores)
     else:
         with _out_of_memory_explained():
-            _translate_files(translator, inputs, output, (from_format, to_format), options, scores, world)
+            check = GlossaryCheck(terms)
+            _translate_files(translator, inputs, output, (from_format, to_format), options, scores, world, check)
+            for line in check.lines():
+                log.info("%s", line)
     world.close()
 
 
@@ -166,11 +180,12 @@ def _translate_files(
     options: TranslationOptions,
     scores: bool,
     world: World,
+    check: GlossaryCheck,
 ) -> None:
     from weitblick.translation.progress import reporting
     from weitblick.translation.sharing import Team
 
-    team = Team(translator, options, world)
+    team = Team(translator, options, world, check)
     if not world.first:
         team.follow()
         return

@@ -81,6 +81,13 @@ class Memory:
                 memory.extend(read_pairs(path, languages))
         return memory
 
+    @classmethod
+    def copy_of(cls, other: Memory) -> Memory:
+        """The same pairs in RAM."""
+        memory = cls()
+        memory.extend((pair.source, pair.target, pair.origin) for pair in other)
+        return memory
+
     def __enter__(self) -> Memory:
         return self
 

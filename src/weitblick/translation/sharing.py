@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -22,11 +22,23 @@ class Team:
     """The processes of `torchrun`, or one alone. The first calls `translations`, any number of times, and at the end
     `dismiss`; the others call `follow`."""
 
-    def __init__(self, translator: Translator, options: TranslationOptions, world: World) -> None:
-        self.translator, self.options, self.world = translator, options, world
+    def __init__(
+        self,
+        translator: Translator,
+        options: TranslationOptions,
+        world: World,
+        watch: Callable[[Document], None] = lambda document: None,
+    ) -> None:
+        """`watch` is shown every translated document."""
+        self.translator, self.options, self.world, self.watch = translator, options, world, watch
 
     def translations(self, documents: Iterable[Document]) -> Iterator[TranslatedDocument]:
         """The translated documents, in order."""
+        for translated in self._translations(documents):
+            self.watch(translated.document)
+            yield translated
+
+    def _translations(self, documents: Iterable[Document]) -> Iterator[TranslatedDocument]:
         remaining = windows(documents)
         while shares := list(islice(remaining, self.world.size)):
             for rank, share in enumerate(shares[1:], 1):
