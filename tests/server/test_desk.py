@@ -24,7 +24,7 @@ class Recorded:
     def __init__(self) -> None:
         self.works: list[Any] = []
 
-    def translate(self, documents: Any, options: Any, memory: Any) -> Any:
+    def translate(self, documents: Any, options: Any) -> Any:
         work = type("Work", (), {"result": Future(), "cancelled": False})()
         work.cancel = lambda: setattr(work, "cancelled", work.result.cancelled() or not work.result.done())
         self.works.append(work)

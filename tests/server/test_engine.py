@@ -68,9 +68,9 @@ def engine(slow: Slow) -> Iterator[Engine]:
 
 
 def test_first_comes_alone_and_what_waits_meanwhile_goes_together(slow: Slow, engine: Engine) -> None:
-    works = [engine.translate([document("a")], OPTIONS, None)]
+    works = [engine.translate([document("a")], OPTIONS)]
     assert slow.begun.acquire(timeout=20)  # nobody else was there, and it did not wait for company
-    works += [engine.translate([document(name)], OPTIONS, None) for name in "bcd"]
+    works += [engine.translate([document(name)], OPTIONS) for name in "bcd"]
     slow.go.release()
     slow.go.release()
     assert [work.result.result(20)[0].document.id for work in works] == list("abcd")
@@ -78,13 +78,13 @@ def test_first_comes_alone_and_what_waits_meanwhile_goes_together(slow: Slow, en
 
 
 def test_other_options_go_apart_and_windows_have_a_limit(slow: Slow, engine: Engine) -> None:
-    engine.translate([document("a")], OPTIONS, None)
+    engine.translate([document("a")], OPTIONS)
     assert slow.begun.acquire(timeout=20)
     large = "x" * 4 * 600
     rest = [
-        engine.translate([document("b", large)], OPTIONS, None),
-        engine.translate([document("c", large)], OPTIONS, None),
-        engine.translate([document("d")], TranslationOptions(beam=2), None),
+        engine.translate([document("b", large)], OPTIONS),
+        engine.translate([document("c", large)], OPTIONS),
+        engine.translate([document("d")], TranslationOptions(beam=2)),
     ]
     for _ in range(4):
         slow.go.release()
@@ -94,9 +94,9 @@ def test_other_options_go_apart_and_windows_have_a_limit(slow: Slow, engine: Eng
 
 
 def test_one_bad_request_does_not_hurt_the_others(slow: Slow, engine: Engine) -> None:
-    engine.translate([document("a")], OPTIONS, None)
+    engine.translate([document("a")], OPTIONS)
     assert slow.begun.acquire(timeout=20)
-    good, bad = (engine.translate([document(name)], OPTIONS, None) for name in ("good", "bad"))
+    good, bad = (engine.translate([document(name)], OPTIONS) for name in ("good", "bad"))
     for _ in range(4):
         slow.go.release()
     assert good.result.result(20)[0].document.id == "good"
@@ -105,11 +105,11 @@ def test_one_bad_request_does_not_hurt_the_others(slow: Slow, engine: Engine) ->
 
 
 def test_unwanted_work_is_not_done(slow: Slow, engine: Engine) -> None:
-    engine.translate([document("a")], OPTIONS, None)
+    engine.translate([document("a")], OPTIONS)
     assert slow.begun.acquire(timeout=20)
-    unwanted = engine.translate([document("b")], OPTIONS, None)
+    unwanted = engine.translate([document("b")], OPTIONS)
     unwanted.cancel()
-    last = engine.translate([document("c")], OPTIONS, None)
+    last = engine.translate([document("c")], OPTIONS)
     for _ in range(3):
         slow.go.release()
     last.result.result(20)
@@ -130,7 +130,7 @@ def test_long_work_takes_turns_and_can_be_left(slow: Slow, engine: Engine) -> No
 
     work = engine.run(long())  # type: ignore[arg-type]
     pause.release()
-    answer = engine.translate([document("short")], OPTIONS, None)
+    answer = engine.translate([document("short")], OPTIONS)
     slow.go.release()
     pause.release(3)
     answer.result.result(20)
@@ -146,9 +146,9 @@ def test_long_work_takes_turns_and_can_be_left(slow: Slow, engine: Engine) -> No
 
 def test_closing_answers_everybody(slow: Slow) -> None:
     engine = Engine(slow)  # type: ignore[arg-type]
-    engine.translate([document("a")], OPTIONS, None)
+    engine.translate([document("a")], OPTIONS)
     assert slow.begun.acquire(timeout=20)
-    waiting = engine.translate([document("b")], OPTIONS, None)
+    waiting = engine.translate([document("b")], OPTIONS)
     slow.go.release()
     closing = threading.Thread(target=engine.close)
     closing.start()
@@ -157,7 +157,7 @@ def test_closing_answers_everybody(slow: Slow) -> None:
     with suppress(Closed):
         assert waiting.result.result(20)
     with pytest.raises(Closed):
-        engine.translate([document("c")], OPTIONS, None)
+        engine.translate([document("c")], OPTIONS)
 
 
 @pytest.mark.parametrize("order", [None, [5, 1, 0, 3]])
@@ -179,13 +179,13 @@ def test_the_same_output_in_any_company(translator: Translator) -> None:
     engine = Engine(translator)
     try:
         talk = document("1", *TALK)
-        alone = engine.translate([talk], OPTIONS, None).result.result(60)
+        alone = engine.translate([talk], OPTIONS).result.result(60)
         others = [document(str(n), f"The directive number {n} is good.", "It is new.") for n in range(5)]
-        works = [engine.translate([one], OPTIONS, None) for one in (*others, talk)]
+        works = [engine.translate([one], OPTIONS) for one in (*others, talk)]
         together = works[-1].result.result(60)
         assert [one.document.targets for one in together] == [one.document.targets for one in alone]
         long = document("2", *TALK * 20)
-        stepwise = engine.translate([long], OPTIONS, None).result.result(120)
+        stepwise = engine.translate([long], OPTIONS).result.result(120)
         assert stepwise[0].document.targets == translator.translate(long, beam=1).targets
     finally:
         engine.close()

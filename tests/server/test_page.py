@@ -29,11 +29,9 @@ def obedient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that takes approved words over at once, whatever it is: *Rapport* once a pair says so."""
     steps = Engine.document_steps
 
-    def document_steps(
-        self: Engine, document: Any, options: Any, memory: Any = None, order: Any = None
-    ) -> Iterator[Any]:
-        approved = memory is not None and any("Rapport" in pair.target for pair in memory)
-        for finished in steps(self, document, options, None, order):
+    def document_steps(self: Engine, document: Any, options: Any, order: Any = None) -> Iterator[Any]:
+        approved = any("Rapport" in (sentence.target or "") for sentence in document.sentences)
+        for finished in steps(self, document, options, order):
             yield {
                 index: tuple(replace(t, text=t.text.replace("Bericht", "Rapport")) if approved else t for t in found)
                 for index, found in finished.items()

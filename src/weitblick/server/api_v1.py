@@ -115,10 +115,10 @@ def routes(service: Service) -> APIRouter:
     @router.post("/translate", summary="Translate documents")
     async def translate(request: Request, body: TranslateIn) -> TranslateOut:
         service.languages.check(body.source_language, body.target_language)
-        options = TranslationOptions(beam=body.beam, n_best=body.n_best, context=body.context)
-        documents = [_document(one, service.languages.source) for one in body.documents]
         memory = _memory(service, body.memory)
-        translated = await unless_gone(request, service.desk.translate(documents, options, memory))
+        options = TranslationOptions(beam=body.beam, n_best=body.n_best, context=body.context, memory=memory)
+        documents = [_document(one, service.languages.source) for one in body.documents]
+        translated = await unless_gone(request, service.desk.translate(documents, options))
         answers = [_answer(one) for one in translated]
         if body.explain:
             for answer, document in zip(answers, documents, strict=True):
@@ -201,7 +201,9 @@ async def _explanation(service: Service, document: Document, beam: int | None, m
     from weitblick.explanation.explain import explain
 
     translator = service.engine.translator
-    found = await service.desk.call(lambda: explain(translator, document, model_name=service.name, beam=beam))
+    found = await service.desk.call(
+        lambda: explain(translator, document, model_name=service.name, beam=beam, memory=memory)
+    )
     return found.to_json()
 
 

@@ -7,8 +7,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request as HttpRequest
 
@@ -18,9 +17,6 @@ from weitblick.server.errors import ClientGone, Refused
 from weitblick.server.limits import Limits
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import TranslatedDocument
-
-if TYPE_CHECKING:
-    from weitblick.memory import Memory
 
 Answer = TypeVar("Answer")
 
@@ -70,19 +66,14 @@ class Desk:
         self.places = Places(limits.waiting_tokens, limits.patience)
         self._in_flight: dict[str, _Shared] = {}
 
-    async def translate(
-        self,
-        documents: Sequence[Document],
-        options: TranslationOptions,
-        memory: Memory | None = None,
-    ) -> list[TranslatedDocument]:
+    async def translate(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         """The documents translated. A request that is the same as one in flight waits for that one's answer."""
         if sum(len(text) for document in documents for text in document.sources) > self.limits.characters:
             raise Refused(413, f"more than {self.limits.characters:,} characters in one request")
-        key = _key(documents, options, memory)
+        key = _key(documents, options)
         shared = self._in_flight.get(key)
         if shared is None:
-            shared = _Shared(asyncio.ensure_future(self._translate(documents, options, memory)))
+            shared = _Shared(asyncio.ensure_future(self._translate(documents, options)))
             self._in_flight[key] = shared
             shared.task.add_done_callback(lambda _: self._in_flight.pop(key, None))
         answer: list[TranslatedDocument] = await shared.answer()
@@ -96,13 +87,11 @@ class Desk:
         """Work in steps that somebody waits for."""
         return await self.wait(self.engine.run(steps, urgent=True))  # type: ignore[no-any-return]
 
-    async def _translate(
-        self, documents: Sequence[Document], options: TranslationOptions, memory: Memory | None
-    ) -> list[TranslatedDocument]:
+    async def _translate(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         tokens = tokens_of(documents)
         await self.places.take(tokens)
         try:
-            return await self.wait(self.engine.translate(documents, options, memory))  # type: ignore[no-any-return]
+            return await self.wait(self.engine.translate(documents, options))  # type: ignore[no-any-return]
         finally:
             self.places.leave(tokens)
 
@@ -131,9 +120,10 @@ class _Shared:
                 self.task.cancel()
 
 
-def _key(documents: Sequence[Document], options: TranslationOptions, memory: Memory | None) -> str:
+def _key(documents: Sequence[Document], options: TranslationOptions) -> str:
     sentences = [[[s.source, s.target, s.status] for s in document.sentences] for document in documents]
-    text = json.dumps([sentences, [d.id for d in documents], asdict(options), id(memory)])
+    wishes = [options.beam, options.length_penalty, options.n_best, options.context, options.passes, id(options.memory)]
+    text = json.dumps([sentences, [document.id for document in documents], wishes])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

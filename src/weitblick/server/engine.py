@@ -16,16 +16,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weitblick.documents.document import Document
 from weitblick.translation.job import DocumentJob, Finished
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import TranslatedDocument, is_locked
-
-if TYPE_CHECKING:
-    from weitblick.memory import Memory
 
 log = logging.getLogger("weitblick.server")
 
@@ -62,13 +59,10 @@ class Work:
 class Request(Work):
     """Documents to translate at once."""
 
-    def __init__(self, documents: Sequence[Document], options: TranslationOptions, memory: Memory | None) -> None:
+    def __init__(self, documents: Sequence[Document], options: TranslationOptions) -> None:
         super().__init__()
-        self.documents, self.options, self.memory = documents, options, memory
+        self.documents, self.options = documents, options
         self.tokens = tokens_of(documents)
-
-    def goes_with(self, other: Request) -> bool:
-        return self.options == other.options and self.memory is other.memory
 
 
 class Task(Work):
@@ -113,9 +107,9 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="weitblick-engine", daemon=True)
         self._thread.start()
 
-    def translate(self, documents: Sequence[Document], options: TranslationOptions, memory: Memory | None) -> Work:
+    def translate(self, documents: Sequence[Document], options: TranslationOptions) -> Work:
         """Documents to translate; the result is a list of `TranslatedDocument`."""
-        request = Request(documents, options, memory)
+        request = Request(documents, options)
         if request.tokens > WINDOW_TOKENS:
             return self.run(self._in_steps(request))
         self._put(self._queues.requests, request)
@@ -140,12 +134,11 @@ class Engine:
         self,
         document: Document,
         options: TranslationOptions,
-        memory: Memory | None = None,
         order: Sequence[int] | None = None,
     ) -> Generator[Finished, None, None]:
         """The sentences of a document as they are finished: to be gone through in steps of `run`."""
         sentences = document.sentences
-        for finished in DocumentJob(self.translator, document, options, order, memory).steps():
+        for finished in DocumentJob(self.translator, document, options, order).steps():
             chosen = [replace(document, sentences=tuple(sentences[index] for index in finished))]
             self.done.sentences += len(finished)
             self.done.tokens += tokens_of(chosen)
@@ -172,7 +165,7 @@ class Engine:
         results = []
         for document in request.documents:
             found: Finished = {}
-            for finished in self.document_steps(document, request.options, request.memory):
+            for finished in self.document_steps(document, request.options):
                 found |= finished
                 yield
             results.append(translated_document(document, found))
@@ -203,7 +196,7 @@ class Engine:
             tokens = sum(other.tokens for other in window) + request.tokens
             if request.unwanted:
                 continue
-            fits = not window or (tokens <= WINDOW_TOKENS and request.goes_with(window[0]))
+            fits = not window or (tokens <= WINDOW_TOKENS and request.options == window[0].options)
             (window if fits else kept).append(request)
         self._queues.requests = kept
         return window

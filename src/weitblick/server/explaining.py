@@ -8,16 +8,20 @@ from typing import Any
 from weitblick.documents.document import Document, Sentence
 from weitblick.explanation.explain import Translations, explain_translations
 from weitblick.explanation.influence import differences
+from weitblick.memory import Memory
 from weitblick.server.engine import Engine
 from weitblick.server.errors import Refused
 from weitblick.server.records import Segment
 from weitblick.text.base import TextPipeline
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.units import Unit
 
 WITHOUT = TranslationOptions(context=False)
 
 
-def explain_row(engine: Engine, name: str, rows: Sequence[Segment], position: int) -> Generator[None, None, Any]:
+def explain_row(
+    engine: Engine, name: str, rows: Sequence[Segment], position: int, memory: Memory | None
+) -> Generator[None, None, Any]:
     """Steps to the explanation of one row as it stands now: what it reads, and how it would be translated alone."""
     row, translator = rows[position], engine.translator
     if not row.target.strip():
@@ -37,7 +41,15 @@ def explain_row(engine: Engine, name: str, rows: Sequence[Segment], position: in
         [without if one.position == position else target for one, target in zip(rows, targets, strict=True)],
         targets,
     )
-    found = explain_translations(translator.model, pipeline, given, title=name, model_name=name, only=[position])
+    units = [
+        Unit(0, n, n, one.source, sources[n], targets[n], one.state == "confirmed" and n != position, one.target)
+        for n, one in enumerate(rows)
+        if n == position or one.state == "confirmed"
+    ]
+    pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
+    found = explain_translations(
+        translator.model, pipeline, given, title=name, model_name=name, only=[position], pointer=pointer
+    )
     sentence = found.sentences[position]
     return {
         **found.to_json(),

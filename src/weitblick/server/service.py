@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weitblick.memory import Memory
 from weitblick.server.desk import Desk
 from weitblick.server.engine import Engine
@@ -38,7 +40,8 @@ class Service:
         """Of each text its translations, as many as `n_best` asks for, best first."""
         documents = texts.documents
         self.characters += sum(len(source) for document in documents for source in document.sources)
-        translated = await self.desk.translate(documents, options, self.suggestions()) if documents else []
+        options = replace(options, memory=self.suggestions())
+        translated = await self.desk.translate(documents, options) if documents else []
         versions = []
         for rank in range(options.n_best):
             targets = [
@@ -59,7 +62,12 @@ class Service:
 
     def suggestions(self) -> Memory | None:
         project = next((one for one in self.store.projects() if one.name == SUGGESTIONS), None)
-        return None if project is None else self.memories.of(project.id)
+        return None if project is None else self.memory_of(project.id)
+
+    def memory_of(self, project: str) -> Memory | None:
+        """What the model reads of a project's memory: nothing if that is empty, or if the model cannot read it."""
+        memory = self.memories.of(project)
+        return memory if self.engine.translator.model.pointer is not None and len(memory) else None
 
     def close(self) -> None:
         self.workbench.hub.close()

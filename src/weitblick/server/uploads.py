@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from weitblick.errors import UserError
@@ -62,14 +62,13 @@ class Uploads:
                 raise Refused(429, "too many files wait to be translated", retry_after=30)
             self._uploads[upload.id] = upload
         self.service.characters += characters
-        memory = self.service.suggestions()
+        chosen = replace(options or TranslationOptions(), memory=self.service.suggestions())
 
         def steps() -> Steps:
             upload.status = "translating"
             try:
                 found: Finished = {}
-                chosen = options or TranslationOptions()
-                for finished in self.service.engine.document_steps(document, chosen, memory):
+                for finished in self.service.engine.document_steps(document, chosen):
                     found |= finished
                     upload.finished = len(found)
                     yield

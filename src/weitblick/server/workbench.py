@@ -19,7 +19,7 @@ from weitblick.translation.options import TranslationOptions
 if TYPE_CHECKING:
     from weitblick.server.service import Service
 
-OPTIONS = TranslationOptions()
+BEAM = 4  # hypotheses among which alternatives are found
 ALTERNATIVES = 3
 WORD = re.compile(r"\w+")
 
@@ -118,10 +118,9 @@ class Workbench:
         current = segments[position]
         open_row = replace(current, state="empty", target="")
         whole = self.as_document(document, [open_row if s.position == position else s for s in segments])
-        memory = self.service.memories.of(self.store.document(document).project)
-        options = replace(OPTIONS, n_best=OPTIONS.search.beam)
+        options = replace(self._options(document), beam=BEAM, n_best=BEAM)
         found: list[str] = []
-        for finished in self.service.engine.document_steps(whole, options, memory, [position]):
+        for finished in self.service.engine.document_steps(whole, options, [position]):
             found += [translation.text for translation in finished.get(position, ())]
             yield
         return [text for text in dict.fromkeys(found) if text != current.target][:ALTERNATIVES]
@@ -148,10 +147,9 @@ class Workbench:
         self._improving[document] = self.service.engine.run(steps(), urgent=True)
 
     def _translate(self, document: str, segments: Sequence[Segment], order: list[int], cause: int | None) -> Steps:
-        memory = self.service.memories.of(self.store.document(document).project)
         whole = self.as_document(document, segments)
         done, changed = 0, 0
-        for finished in self.service.engine.document_steps(whole, OPTIONS, memory, order):
+        for finished in self.service.engine.document_steps(whole, self._options(document), order):
             for position, translations in finished.items():
                 before = segments[position]
                 target = translations[0].text if translations else before.target or before.source
@@ -165,6 +163,9 @@ class Workbench:
             kind = "progress" if cause is None else "improving"
             self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
             yield
+
+    def _options(self, document: str) -> TranslationOptions:
+        return TranslationOptions(memory=self.service.memory_of(self.store.document(document).project))
 
     def _tell(self, document: str, segment: Segment) -> None:
         self.hub.publish(document, "segment", segment_json(segment))

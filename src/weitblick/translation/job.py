@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,15 +12,13 @@ from weitblick.documents.document import Document
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
+from weitblick.model.words import Pointer
 from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
 from weitblick.translation.window import batches_by_length
-
-if TYPE_CHECKING:
-    from weitblick.memory import Memory
 
 STEP_TOKENS = 512
 """Source tokens of a step: how long others wait for their turn, against what large batches save."""
@@ -45,9 +42,7 @@ class DocumentJob:
         document: Document,
         options: TranslationOptions,
         order: Sequence[int] | None = None,
-        memory: Memory | None = None,
     ) -> None:
-        self.memory = memory
         self.translator, self.document, self.options = translator, document, options
         self.order = list(range(len(document.sentences))) if order is None else list(dict.fromkeys(order))
 
@@ -64,8 +59,11 @@ class DocumentJob:
         if not chosen:
             return
         options = self.options.of(self.translator.model.sentence.generation)
-        passes = _Passes(self.translator.model, units, options)
-        for _ in passes.prepare([number for index in chosen for number in members[index]]):
+        free = [number for index in chosen for number in members[index]]
+        concerned = {*free, *(number for number, unit in enumerate(units) if unit.locked)}
+        pointer = self.translator.pointer_for([units[number] for number in sorted(concerned)], options)
+        passes = _Passes(self.translator.model, units, options, pointer)
+        for _ in passes.prepare(free):
             yield {}
         for group in _groups(chosen, members, units):
             found = passes.translate([number for index in group for number in members[index]], options.search)
@@ -86,13 +84,18 @@ class DocumentJob:
 class _Passes:
     """What all steps share: the states of all sources, and what the document offers as context."""
 
-    def __init__(self, model: DocumentModel, units: Sequence[Unit], options: TranslationOptions) -> None:
-        self.model, self.units, self.options = model, units, options
+    def __init__(
+        self, model: DocumentModel, units: Sequence[Unit], options: TranslationOptions, pointer: Pointer | None
+    ) -> None:
+        self.model, self.units, self.options, self.pointer = model, units, options, pointer
         device = next(model.parameters()).device
         places = [unit.document for unit in units], [unit.position for unit in units]
         self.sources = Sources([unit.source for unit in units], *places, device)
         self.approved = torch.tensor([unit.locked for unit in units], device=device)
-        self.context: Context | None = None
+        self.context = self._pointing(None)
+
+    def _pointing(self, context: Context | None) -> Context | None:
+        return context if self.pointer is None else replace(context or Context(), pointer=self.pointer)
 
     def prepare(self, chosen: Sequence[int]) -> Iterator[None]:
         """Everything before the last pass over the chosen units, with a pause wherever others may come in."""
@@ -101,13 +104,14 @@ class _Passes:
             return
         if not self.model.reads_translations:
             with torch.no_grad():
-                self.context = self.model.context_of(self.sources, self.states, approved=self.approved)
+                context = self.model.context_of(self.sources, self.states, approved=self.approved)
+            self.context = self._pointing(context)
             return
         targets = yield from self._drafts()
         for number in range(2, self.options.passes + 1):
             given = [targets.get(unit, []) for unit in range(len(self.units))]
             with torch.no_grad():
-                self.context = self.model.context_of(self.sources, self.states, given, self.approved)
+                self.context = self._pointing(self.model.context_of(self.sources, self.states, given, self.approved))
             if number == self.options.passes:  # the last pass is that of the steps
                 return
             for batch in self._batches(chosen):
@@ -137,7 +141,8 @@ class _Passes:
         states = self.states if first is self.model else (yield from self._encoded(first.sentence))
         free = [number for number, unit in enumerate(self.units) if not unit.locked and number not in targets]
         for batch in self._batches(free):
-            found = self._pass(first, batch, states, None, self.options.first_search)
+            context = self._pointing(None) if first is self.model else None
+            found = self._pass(first, batch, states, context, self.options.first_search)
             targets |= {number: hypotheses[0].ids for number, hypotheses in found.items()}
             yield
         return targets
