@@ -56,6 +56,11 @@ def translate(
         ),
     ] = None,
     model: Model = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option("--source-language", metavar="CODE", help="Choose an installed model by its languages."),
+    ] = None,
+    target_language: Annotated[str | None, typer.Option("--target-language", metavar="CODE", help="The same.")] = None,
     memory: Approved = None,
     glossary: Annotated[
         list[str] | None,
@@ -136,7 +141,10 @@ def translate(
     from weitblick.distributed import join_world
 
     world = join_world(device)
-    translator = load_translator(model, str(world.device), threads, int8=int8)
+    from weitblick.exchange.installed import choose_model
+
+    chosen = choose_model(model, source_language, target_language)
+    translator = load_translator(None if chosen is None else str(chosen), str(world.device), threads, int8=int8)
     terms = read_glossary(glossary, keep)
     options = replace(options, memory=read_memory(translator, memory, terms))
     from weitblick.memory.glossary import GlossaryCheck

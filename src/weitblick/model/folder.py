@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import yaml
 from pydantic import BaseModel, ConfigDict, Field
 from torch.overrides import TorchFunctionMode
 
@@ -77,7 +78,8 @@ def save_model(
         )
         values = config.model_dump(mode="json")
         write_json(temporary / CONFIG, {**values, CHECKSUM: checksum(values)})
-        (temporary / CARD).write_text(model_card(config), encoding="utf-8")
+        languages = (pipeline.source_language, pipeline.target_language)
+        (temporary / CARD).write_text(model_card(config, languages), encoding="utf-8")
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -134,8 +136,9 @@ class _Uninitialised(TorchFunctionMode):
         return function(*arguments, **named)
 
 
-def model_card(config: ModelConfig) -> str:
-    """The card: what the model is and everything known about how it came to be."""
+def model_card(config: ModelConfig, languages: tuple[str, str]) -> str:
+    """The card: what the model is and everything known about how it came to be; in front of it, for the hub, the same
+    in YAML."""
     context = config.context
     kind = (
         "sentence-level"
@@ -145,6 +148,9 @@ def model_card(config: ModelConfig) -> str:
     if config.memory.kind != "none":
         kind += ", with a pointer to approved translations"
     lines = [
+        "---",
+        yaml.safe_dump(_hub_card(config, languages), sort_keys=False, allow_unicode=True).strip(),
+        "---",
         "# A Weitblick model",
         "",
         f"- {config.model.architecture}, {kind}",
@@ -153,3 +159,24 @@ def model_card(config: ModelConfig) -> str:
     lines += [f"- {key.replace('_', ' ')}: {value}" for key, value in config.facts.items()]
     lines += ["", "Translate with `weitblick translate -m FOLDER DOCUMENT`.", ""]
     return "\n".join(lines)
+
+
+def _hub_card(config: ModelConfig, languages: tuple[str, str]) -> dict[str, Any]:
+    facts = config.facts
+    card: dict[str, Any] = {
+        "language": list(dict.fromkeys(languages)),
+        "license": facts.get("license", "other"),
+        "library_name": "weitblick",
+        "pipeline_tag": "translation",
+        "tags": ["document-level" if config.context.kind != "none" else "sentence-level"],
+    }
+    if "datasets" in facts:
+        card["datasets"] = facts["datasets"]
+    if "imported_from" in facts:
+        card["base_model"] = facts["imported_from"]
+    if "dev_perplexity" in facts:
+        figure = {"type": "perplexity", "name": "dev perplexity", "value": facts["dev_perplexity"]}
+        dev = {"name": "development set", "type": "development"}
+        result = {"task": {"type": "translation"}, "dataset": dev, "metrics": [figure]}
+        card["model-index"] = [{"name": f"weitblick-{'-'.join(languages)}", "results": [result]}]
+    return card

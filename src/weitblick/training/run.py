@@ -28,7 +28,7 @@ from weitblick.errors import UserError
 from weitblick.files import atomic_folder, make_folder, read_json, settle, sha256, write_json
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.folder import load_model, save_model
+from weitblick.model.folder import LoadedModel, load_model, save_model
 from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
 from weitblick.threads import use_threads
 from weitblick.training.dev_translation import DevBleu, translated_store
@@ -83,11 +83,13 @@ class _Run:
     @classmethod
     def open(cls, recipe: Recipe, world: World, quiet: bool, finish: bool) -> _Run:
         folder = Path(recipe.output)
+        base = load_model(recipe.stage1) if recipe.stage1 else None
+        if base is not None:
+            recipe = started_from(recipe, base)
         corpora = corpus_files(recipe)
         if world.first:
             _open_run(folder, recipe, corpora)
         world.barrier()
-        base = load_model(recipe.stage1) if recipe.stage1 else None
         if world.first:
             _prepare(recipe, corpora, folder, base.pipeline if base else None)
         world.barrier()
@@ -236,6 +238,25 @@ def _copy(module: nn.Module, base: nn.Module, new: Collection[str] = ()) -> None
             f"the stage-1 model has another architecture ({str(error).splitlines()[1].strip()})",
             remedy="give the recipe the same model and context sections",
         ) from None
+
+
+def started_from(recipe: Recipe, base: LoadedModel) -> Recipe:
+    """The recipe with the sentence model and the languages of the model that it starts from. What it says itself of the
+    model must agree; its dropout may be another."""
+    ours, theirs = recipe.model, base.model_section
+    for key in sorted(ours.model_fields_set - {"dropout", "generation"}):
+        if getattr(ours, key) != getattr(theirs, key):
+            raise UserError(
+                f"the stage-1 model has another architecture (model.{key} is {getattr(theirs, key)!r} there, "
+                f"{getattr(ours, key)!r} here)",
+                where=recipe.stage1,
+                remedy="leave the recipe's model section out: it comes from stage 1",
+            )
+    kept = {key: getattr(ours, key) for key in ours.model_fields_set & {"dropout", "generation"}}
+    languages = {"source_language": base.pipeline.source_language, "target_language": base.pipeline.target_language}
+    return recipe.model_copy(
+        update={"model": theirs.model_copy(update=kept), "text": recipe.text.model_copy(update=languages)}
+    )
 
 
 def corpus_files(recipe: Recipe) -> dict[str, list[str]]:

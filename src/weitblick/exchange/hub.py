@@ -1,0 +1,79 @@
+"""Model folders on the Hugging Face hub, or on a server that speaks its language. Nothing else here uses a network, and
+nothing but weights in safetensors and text files is sent or taken."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from weitblick.errors import UserError
+from weitblick.exchange.output import check_output_folder
+from weitblick.files import atomic_folder
+from weitblick.model.folder import CARD, CONFIG, TEXT, WEIGHTS, load_model
+
+FILES = (CARD, CONFIG, WEIGHTS, f"{TEXT}/*")
+MARKS = (CONFIG, TEXT)
+
+
+def publish(folder: Path, name: str, *, private: bool = False, hub: str | None = None) -> str:
+    """Sends a model folder to the hub as NAME (owner/model); gives its address."""
+    load_model(folder)  # whole, and every file as it was saved
+    with _hub_errors(name, hub):
+        api = _library().HfApi(endpoint=hub, library_name="weitblick")
+        url = api.create_repo(name, private=private, exist_ok=True)
+        api.upload_folder(
+            repo_id=name, folder_path=folder, allow_patterns=list(FILES), commit_message="Written by weitblick publish"
+        )
+    return str(url)
+
+
+def fetch(name: str, folder: Path, *, hub: str | None = None) -> None:
+    """Takes the model NAME (owner/model) from the hub into a folder, complete or not at all."""
+    check_output_folder(folder, MARKS)
+    with tempfile.TemporaryDirectory(prefix="weitblick-fetch-") as temporary:
+        with _hub_errors(name, hub):
+            _library().snapshot_download(
+                name, local_dir=temporary, allow_patterns=list(FILES), endpoint=hub, library_name="weitblick"
+            )
+        taken = Path(temporary)
+        if not all((taken / mark).exists() for mark in (*MARKS, WEIGHTS)):
+            raise UserError(
+                f"{name} is not a Weitblick model with weights in safetensors",
+                remedy="a Marian model is taken over with weitblick import",
+            )
+        load_model(taken)
+        with atomic_folder(folder) as place:
+            for file in sorted(taken.rglob("*")):
+                kept = file.relative_to(taken)
+                if file.is_file() and not any(part.startswith(".") for part in kept.parts):
+                    (place / kept).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(file, place / kept)
+
+
+def _library() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise UserError("huggingface_hub is not installed", remedy="pip install 'weitblick[hub]'") from None
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    huggingface_hub.utils.disable_progress_bars()
+    return huggingface_hub
+
+
+@contextmanager
+def _hub_errors(name: str, hub: str | None) -> Iterator[None]:
+    """Whatever a network and a server can answer, in one line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        # huggingface_hub raises errors of its own, of its HTTP library and of the system.
+        text = " ".join(str(error).split())[:300] or type(error).__name__
+        remedy = "check the name, the network and that you are logged in (hf auth login)"
+        raise UserError(f"{name}: {text}", where=hub or "huggingface.co", remedy=remedy) from None
