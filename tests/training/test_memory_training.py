@@ -1,0 +1,40 @@
+"""The memory stage: a pointer is trained beside a model, nothing else of which changes."""
+
+import pytest
+import torch
+
+from tests.training.conftest import RECIPE
+from weitblick.config import load_recipe
+from weitblick.errors import UserError
+from weitblick.model.folder import load_model
+from weitblick.training.run import train
+
+SMALL = ["memory.dimension=8", "memory_stage.documents=24", "memory_stage.dev_documents=12", "memory_stage.epochs=1"]
+
+
+def test_a_pointer_is_trained_and_the_rest_left_alone(corpus, tmp_path):
+    (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
+
+    def run(name, *overrides):
+        wishes = [f"data.dir={corpus}", f"output={tmp_path / name}", *overrides]
+        return train(load_recipe(tmp_path / "recipe.yaml", wishes), quiet=True)
+
+    sentence = run("sentence", "stage=sentence", "sentence_stage.updates=3")
+    first = run("memory", "stage=memory", f"stage1={sentence}", *SMALL)
+    again = run("again", "stage=memory", f"stage1={sentence}", *SMALL)
+    before, after, repeated = (load_model(folder) for folder in (sentence, first, again))
+    assert before.model.pointer is None
+    assert after.model.pointer is not None
+    assert after.model.pointer.section.dimension == 8
+    own = before.model.state_dict()
+    assert all(torch.equal(value, after.model.state_dict()[name]) for name, value in own.items())
+    pointer = after.model.pointer.state_dict()
+    assert all(torch.equal(value, pointer[name]) for name, value in repeated.model.pointer.state_dict().items())
+    assert {"memory_past_nats", "memory_project_nats", "memory_random_nats"} <= after.facts.keys()
+
+
+def test_the_memory_stage_needs_a_model(corpus, tmp_path):
+    (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
+    wishes = [f"data.dir={corpus}", f"output={tmp_path / 'run'}", "stage=memory"]
+    with pytest.raises(UserError, match="stage1"):
+        train(load_recipe(tmp_path / "recipe.yaml", wishes), quiet=True)
