@@ -15,6 +15,7 @@ from weitblick.cli.console import log
 from weitblick.cli.loading import check_inputs, load_translator, read_memory
 from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
 from weitblick.errors import UserError
+from weitblick.files import make_folder
 
 if TYPE_CHECKING:
     from weitblick.documents import Document
@@ -63,6 +64,8 @@ def postedit(
     from weitblick.translation.options import TranslationOptions
 
     options = TranslationOptions(beam=beam)
+    if output is not None:
+        make_folder(output)  # before anything long begins
     check_inputs([name for name in (source, reference) if name is not None])
     translator = load_translator(model, device, threads)
     translator.warn = log.debug

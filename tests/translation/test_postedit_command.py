@@ -1,0 +1,85 @@
+"""`weitblick postedit` and `translate --memory` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from tiny_models import SECTION, SOURCES, TARGETS, tiny_pipeline, tiny_translation_model
+from typer.testing import CliRunner
+
+from weitblick.cli.main import app
+from weitblick.config.recipe import MemorySection
+from weitblick.model.folder import save_model
+from weitblick.model.pointer import MemoryPointer
+
+METRICS = {"sacrebleu", "chrf", "ter"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Models with and without a pointer, and two documents with references."""
+    folder = tmp_path_factory.mktemp("postedit")
+    torch.manual_seed(3)
+    model = tiny_translation_model({"kind": "none"}, end=2.5)
+    save_model(folder / "plain", model, tiny_pipeline(), SECTION, {})
+    model.pointer = MemoryPointer(MemorySection(kind="pointer", dimension=8, candidates=3), 16)
+    save_model(folder / "pointing", model, tiny_pipeline(), SECTION, {})
+    for name, lines in (("d.en", SOURCES), ("d.de", TARGETS)):
+        (folder / name).write_text("\n".join([*lines[1:3], "", *lines[2:]]) + "\n", encoding="utf-8")
+    return folder
+
+
+def call(folder, *arguments):
+    result = CliRunner().invoke(app, [a.replace("@", str(folder) + "/") for a in arguments])
+    return result
+
+
+def test_postedit_reports_every_column(folder):
+    result = call(folder, "postedit", "@d.en", "@d.de", "-m", "@pointing", "--beam", "1", "--trials", "20", "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    names = {"none", "approved", "project", "random", "machine", "adapt"}
+    assert set(report["systems"]) == set(report["recall"]) == set(report["sticks"]) == names
+    assert set(report["difference"]) == names - {"none"}
+    assert set(report["over_random"]) == names - {"none", "random"}
+    for of_metrics in report["difference"].values():
+        assert set(of_metrics) == METRICS
+        assert all({"value", "interval", "p"} <= figures.keys() for figures in of_metrics.values())
+    for name in names:
+        assert set(report["systems"][name]) == METRICS
+        assert {"approved", "first"} <= report["recall"][name].keys()
+        assert {"right", "cases"} <= report["sticks"][name].keys()
+
+
+def test_postedit_is_a_table_for_people(folder, tmp_path):
+    wishes = ["--beam", "1", "--trials", "20", "--systems", "approved", "-o", str(tmp_path / "out")]
+    result = call(folder, "postedit", "@d.en", "@d.de", "-m", "@pointing", *wishes)
+    assert result.exit_code == 0, result.output
+    assert "approved" in result.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"none.txt", "approved.txt"}
+
+
+BAD = [
+    (["translate", "@d.en", "-m", "@plain", "--memory", "@m.tsv"], "no pointer"),
+    (["translate", "@d.en", "-m", "@pointing", "--memory", "@d.en"], "no target side"),
+    (["translate", "@d.en", "-m", "@pointing", "--memory", "@broken.tmx"], "broken.tmx:2"),
+    (["translate", "@d.en", "-m", "@pointing", "--memory", "@empty.tsv"], "empty.tsv"),
+    (["postedit", "@d.en", "-m", "@pointing"], "has no reference"),
+    (["postedit", "@d.en", "@d.de", "-m", "@plain"], "no pointer"),
+    (["postedit", "@d.en", "@d.de", "-m", "@pointing", "--systems", "some"], "unknown system 'some'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[row[1] for row in BAD])
+def test_mistakes_are_one_line(folder, arguments, message, capsys):
+    (folder / "m.tsv").write_text(f"1\t{SOURCES[0]}\t{TARGETS[0]}\n", encoding="utf-8")
+    (folder / "broken.tmx").write_text('<tmx version="1.4">\n<body></tmx>\n', encoding="utf-8")
+    (folder / "empty.tsv").write_text("", encoding="utf-8")
+    from weitblick.errors import UserError
+
+    result = call(folder, *arguments)
+    assert result.exit_code != 0
+    said = str(result.exception) if isinstance(result.exception, UserError) else result.output
+    assert message in said
