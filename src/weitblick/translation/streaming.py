@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import torch
+from pydantic import Field, ValidationError
 
-from weitblick.context.module import Projected
+from weitblick.config.recipe import Section
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.files import check_format_version, read_json, write_json
 from weitblick.model.approved import Approved
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.history import History, PastSentence
 from weitblick.model.sources import Sources
 from weitblick.text.base import TextPipeline
 from weitblick.translation.approvals import HOW_TO_TRAIN, NO_POINTER, Approvals
@@ -20,12 +24,26 @@ from weitblick.translation.beam import Hypothesis, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import Translation, Unit, Warn, join_documents, split_documents
 
+STREAM_VERSION = 1
+Id = Annotated[int, Field(ge=0)]
+
+
+class StreamState(Section):
+    """A stream on disk: sentences so far (position, text), those that are context (position, source and target ids),
+    and what was confirmed, by number."""
+
+    format_version: int = STREAM_VERSION
+    position: Id
+    sentences: list[tuple[Id, str]]
+    past: list[tuple[Id, list[Id], list[Id]]]
+    confirmed: dict[Id, str]
+
 
 class Stream:
     """A document that is still being spoken or written.
 
-    The final translations of the previous sentences are their part of the context. A sentence that has been translated
-    is never changed.
+    The final translations of the previous sentences are their part of the context, or those that a human confirmed. A
+    sentence that has been translated is never changed.
     """
 
     def __init__(
@@ -45,8 +63,7 @@ class Stream:
         self.search = options.of(model.sentence.generation).search
         self.device = next(model.parameters()).device
         self.with_context = options.context and model.context is not None
-        # Each past sentence is projected once. Baselines read a few only; those before are not kept.
-        self.past: deque[Projected] = deque(maxlen=model.context.sentences if model.context is not None else None)
+        self.past = History(model)
         self.approvals = approvals
         self.sentences: list[tuple[int, str]] = []  # position and text of each so far
         self.confirmed: dict[int, Unit] = {}
@@ -67,7 +84,8 @@ class Stream:
         alike. Given again it takes the place of the one before."""
         if not 0 <= number < self.count:
             raise IndexError(f"sentence {number} of {self.count} so far cannot be confirmed")
-        if self.approvals is None:
+        read = self.with_context and self.model.reads_translations
+        if self.approvals is None and not read:
             raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
         position, sentence = self.sentences[number]
         source, target = self.pipeline.encode_source([sentence])[0], self.pipeline.encode_target([text])[0]
@@ -75,6 +93,36 @@ class Stream:
         self.confirmed[number] = Unit(
             0, position, number, sentence, source[:longest], target[:longest], locked=True, target=text
         )
+        if read and len(source) <= longest:  # of a sentence in parts, the parts stay as they were translated
+            self.past.replace(PastSentence(position, source, target[:longest]))
+
+    def save(self, path: str | Path) -> None:
+        """Writes where the stream stands; `load` goes on from there to the same translations."""
+        past = [(sentence.position, list(sentence.source), list(sentence.target)) for sentence in self.past.sentences]
+        confirmed = {number: unit.target or "" for number, unit in self.confirmed.items()}
+        state = StreamState(position=self.position, sentences=self.sentences, past=past, confirmed=confirmed)
+        write_json(path, state.model_dump())
+
+    def load(self, path: str | Path) -> None:
+        """Goes on with the document of a stream that `save` wrote, of the same model."""
+        value = read_json(path)
+        check_format_version(value, STREAM_VERSION, path)
+        try:
+            state = StreamState.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise UserError(f"{place}: {first['msg']}", where=path, remedy="use a file that a stream saved") from None
+        sizes = len(self.pipeline.source_vocabulary), len(self.pipeline.target_vocabulary)
+        for _, source, target in state.past:
+            if not source or max(source) >= sizes[0] or max(target, default=0) >= sizes[1]:
+                raise UserError("holds words that this model does not know", where=path, remedy="use the same model")
+        self.end_document()
+        self.position, self.sentences = state.position, list(state.sentences)
+        for position, source, target in state.past if self.with_context else ():
+            self.past.add(PastSentence(position, source, target))
+        for number, text in state.confirmed.items():
+            self.confirm(number, text)
 
     def translate(self, sentence: str) -> str:
         """The translation of the next sentence."""
@@ -98,14 +146,14 @@ class Stream:
     def _translate(self, unit: Unit) -> list[Hypothesis]:
         sources = Sources([unit.source], [0], [self.position], self.device)
         states = sources.encode(self.model.sentence)
-        context = self.model.context_from(self.past) if self.with_context else None
+        context = self.past.context() if self.with_context else None
         pointer = self._pointer(unit)
         if pointer is not None:
             context = replace(context or Context(), pointer=pointer)
         memory, _ = self.model.encode(sources.pack([0]), context, states=states)
         (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.search)
         if self.with_context:
-            self.past.append(self.model.project(sources, states, [hypotheses[0].ids]))
+            self.past.add(PastSentence(self.position, unit.source, hypotheses[0].ids), states)
         self.position += 1
         return hypotheses
 
