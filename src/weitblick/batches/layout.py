@@ -196,24 +196,24 @@ class _Scatter(torch.autograd.Function):
     """Copies rows to distinct places: both directions are plain copies, where autograd's own would accumulate."""
 
     @staticmethod
-    def forward(ctx, rows: Tensor, index: Tensor, size: int) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, rows: Tensor, index: Tensor, size: int) -> Tensor:
         ctx.save_for_backward(index)
         return rows.new_zeros(size, *rows.shape[1:]).index_copy_(0, index, rows)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor):  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (index,) = ctx.saved_tensors
         return gradient.index_select(0, index), None, None
 
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, rows: Tensor, index: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, rows: Tensor, index: Tensor) -> Tensor:
         ctx.save_for_backward(index)
         ctx.rows = rows.shape
         return rows.index_select(0, index)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor):  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (index,) = ctx.saved_tensors
         return gradient.new_zeros(ctx.rows).index_copy_(0, index, gradient), None

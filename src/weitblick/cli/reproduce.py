@@ -60,7 +60,7 @@ def reproduce(
         return
     plan.check_files()
     from weitblick.study.tables import build_tables, markdown, write_tables
-    from weitblick.training.stage import Interrupted
+    from weitblick.training.interruption import Interrupted
 
     try:
         run_steps(plan.steps, ledger, log.info)

@@ -34,8 +34,8 @@ def train(
     from weitblick.config import load_recipe
     from weitblick.distributed import is_first_process
     from weitblick.errors import UserError
+    from weitblick.training.interruption import Interrupted
     from weitblick.training.run import train as run
-    from weitblick.training.stage import Interrupted
 
     set_log_level(quiet or not is_first_process(), verbose)
     loaded = load_recipe(recipe, overrides or [])

@@ -222,7 +222,7 @@ class _Normalised(torch.autograd.Function):
         return weights.movedim(0, dim).to(scores.dtype, copy=True, memory_format=torch.contiguous_format)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (weights,) = ctx.saved_tensors
         g = jacobian_product(weights, gradient.movedim(ctx.dim, 0).to(weights.dtype), ctx.kind, 0)
         return g.movedim(0, ctx.dim).to(ctx.dtype), None, None, None

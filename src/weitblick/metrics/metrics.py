@@ -22,7 +22,7 @@ class Bleu(Metric):
     """
 
     def __init__(self, name: str, label: str, tokenizer: MosesText | None = None, unit: Unit = "sentence") -> None:
-        from sacrebleu.metrics import BLEU
+        from sacrebleu.metrics.bleu import BLEU
 
         self.name, self.label, self.unit, self._moses = name, label, unit, tokenizer
         # force: the text is tokenised on purpose where we have tokenised it ourselves
@@ -76,7 +76,7 @@ class Chrf(Metric):
     beta = 2.0
 
     def __init__(self) -> None:
-        from sacrebleu.metrics import CHRF
+        from sacrebleu.metrics.chrf import CHRF
 
         self._chrf = CHRF()
         self.references = 1
@@ -109,7 +109,7 @@ class Ter(Metric):
     name, label = "ter", "TER"
 
     def __init__(self) -> None:
-        from sacrebleu.metrics import TER
+        from sacrebleu.metrics.ter import TER
 
         self._ter = TER()
         self.references = 1

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from weitblick.documents.document import Document
-from weitblick.metrics.metrics import Counts, Metric, build_metric, sum_documents
+from weitblick.metrics.metric import Counts, Metric
+from weitblick.metrics.metrics import build_metric, sum_documents
 from weitblick.metrics.significance import compare
 from weitblick.postedit.links import link_words
 from weitblick.postedit.measures import ContentWords, as_numbers, recall, repetitions, sticking

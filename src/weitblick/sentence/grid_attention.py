@@ -92,7 +92,7 @@ class GridAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         queries: Tensor,
         memory: Tensor | None,
@@ -119,7 +119,7 @@ class GridAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, *kept = ctx.saved_tensors
         places, others = ctx.places, ctx.others
         groups = zip(places.grid.groups, others.grid.groups, strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -21,7 +23,9 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float):  # type: ignore[override]
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
         vocabulary = weight.shape[0]
         wanted = any(ctx.needs_input_grad[:3])
         d_states = torch.empty_like(states) if wanted else None
@@ -61,7 +65,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         return loss, likelihood
 
     @staticmethod
-    def backward(ctx, d_loss: Tensor, _: Tensor):  # type: ignore[override]
+    def backward(ctx: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         d_states, d_weight, d_bias = ctx.gradients
         ctx.gradients = None
         return d_states.mul_(d_loss), d_weight.mul_(d_loss), d_bias.mul_(d_loss), None, None

@@ -81,17 +81,17 @@ class Desk:
 
     async def call(self, function: Callable[[], Answer]) -> Answer:
         """A function that needs the model."""
-        return await self.wait(self.engine.call(function))  # type: ignore[no-any-return]
+        return await self.wait(self.engine.call(function))
 
     async def run(self, steps: Generator[Any, None, Answer]) -> Answer:
         """Work in steps that somebody waits for."""
-        return await self.wait(self.engine.run(steps, urgent=True))  # type: ignore[no-any-return]
+        return await self.wait(self.engine.run(steps, urgent=True))
 
     async def _translate(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         tokens = tokens_of(documents)
         await self.places.take(tokens)
         try:
-            return await self.wait(self.engine.translate(documents, options))  # type: ignore[no-any-return]
+            return await self.wait(self.engine.translate(documents, options))
         finally:
             self.places.leave(tokens)
 

@@ -11,7 +11,7 @@ import torch
 from weitblick.distributed import World
 
 if TYPE_CHECKING:
-    from weitblick.context.layer import ContextResult
+    from weitblick.context.module import ContextResult
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ class GatherCells(torch.autograd.Function):
         return rows.index_select(0, index)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (inverse,) = ctx.saved_tensors
         return gradient.index_select(0, inverse), None, None
 
@@ -300,7 +300,7 @@ class TakeRows(torch.autograd.Function):
         return rows.index_select(0, index)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
         return gradient.new_zeros(ctx.shape).index_copy_(0, index, gradient), None
 
@@ -313,7 +313,7 @@ class _SentenceMeans(torch.autograd.Function):
         return F.embedding_bag(index, words, starts, mode="sum") / lengths[:, None]
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (lengths,) = ctx.saved_tensors
         return (gradient / lengths[:, None]).repeat_interleave(lengths, 0), None, None
 

@@ -198,7 +198,7 @@ class HierarchicalDense(torch.autograd.Function):
 
     @staticmethod
     @full_precision
-    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         qs, qw, ks, kw, vw = ctx.saved_tensors
         problem: Problem = ctx.problem
         kept: Kept | None = ctx.kept
@@ -244,7 +244,7 @@ class FlatDense(torch.autograd.Function):
 
     @staticmethod
     @full_precision
-    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v = ctx.saved_tensors
         problem: Problem = ctx.problem
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
@@ -280,7 +280,7 @@ class FlatWordDense(torch.autograd.Function):
 
     @staticmethod
     @full_precision
-    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v = ctx.saved_tensors
         problem: Problem = ctx.problem
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))

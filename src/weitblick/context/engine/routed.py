@@ -122,7 +122,7 @@ class HierarchicalRouted(torch.autograd.Function):
 
     @staticmethod
     @full_precision
-    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         qs, qw, ks, kw, vw = ctx.saved_tensors
         problem: Problem = ctx.problem
         routes: Routes = ctx.routes

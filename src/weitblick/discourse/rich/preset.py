@@ -93,7 +93,7 @@ class RichPreset:
         if self.rng.random() < 0.5:
             word, right = self.words.draw()
             units.append(self._ambiguous(word[right].noun, word[1 - right].noun, TOPICS[word[right].topic].cues))
-            kinds -= {TOPICS[sense.topic].near for sense in word}  # type: ignore[arg-type]
+            kinds -= {TOPICS[sense.topic].near for sense in word}
         if self.rng.random() < 0.4:
             units.append(self._address(*self.registers.draw()))
         things, mentions = self.rng.choice((2, 3)), self.rng.randrange(3)
