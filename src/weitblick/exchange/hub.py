@@ -58,10 +58,11 @@ def fetch(name: str, folder: Path, *, hub: str | None = None) -> None:
 def _library() -> Any:
     try:
         import huggingface_hub
+        from huggingface_hub.utils.tqdm import disable_progress_bars
     except ImportError:
         raise UserError("huggingface_hub is not installed", remedy="pip install 'weitblick[hub]'") from None
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    huggingface_hub.utils.disable_progress_bars()
+    disable_progress_bars()
     return huggingface_hub
 
 
