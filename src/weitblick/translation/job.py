@@ -18,6 +18,7 @@ from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
+from weitblick.translation.verification import changed_by_context, worth_verifying
 from weitblick.translation.window import batches_by_length
 
 STEP_TOKENS = 512
@@ -93,6 +94,7 @@ class _Passes:
         self.sources = Sources([unit.source for unit in units], *places, device)
         self.approved = torch.tensor([unit.locked for unit in units], device=device)
         self.context = self._pointing(None)
+        self.settled: Found = {}  # translations of a first pass that stand
 
     def _pointing(self, context: Context | None) -> Context | None:
         return context if self.pointer is None else replace(context or Context(), pointer=self.pointer)
@@ -113,15 +115,25 @@ class _Passes:
             with torch.no_grad():
                 self.context = self._pointing(self.model.context_of(self.sources, self.states, given, self.approved))
             if number == self.options.passes:  # the last pass is that of the steps
+                if worth_verifying(self.model, self.options):
+                    yield from self._verify(given)
                 return
             for batch in self._batches(chosen):
                 found = self._pass(self.model, batch, self.states, self.context, self.options.first_search)
                 targets |= {unit: hypotheses[0].ids for unit, hypotheses in found.items()}
                 yield
 
+    def _verify(self, targets: Sequence[list[int]]) -> Iterator[None]:
+        """First translations that context would not change are settled."""
+        before = self._pointing(None)
+        for part in changed_by_context(self.model, self.sources, self.states, targets, before, self.context):
+            for number in part:
+                self.settled.pop(number, None)
+            yield
+
     def translate(self, chosen: Sequence[int], search: SearchOptions) -> Found:
-        found: Found = {}
-        for batch in self._batches(chosen):
+        found: Found = {number: self.settled[number] for number in chosen if number in self.settled}
+        for batch in self._batches([number for number in chosen if number not in self.settled]):
             found |= self._pass(self.model, batch, self.states, self.context, search)
         return found
 
@@ -144,6 +156,8 @@ class _Passes:
             context = self._pointing(None) if first is self.model else None
             found = self._pass(first, batch, states, context, self.options.first_search)
             targets |= {number: hypotheses[0].ids for number, hypotheses in found.items()}
+            if worth_verifying(self.model, self.options):
+                self.settled |= found
             yield
         return targets
 

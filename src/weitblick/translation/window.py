@@ -15,6 +15,7 @@ from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.progress import report
 from weitblick.translation.units import Unit
+from weitblick.translation.verification import changed_by_context, worth_verifying
 
 Found = list[list[Hypothesis]]
 
@@ -54,9 +55,14 @@ def translate_units(
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
-        context = model.context_of(sources, memory, targets, approved)
+        context = _pointing(model.context_of(sources, memory, targets, approved), pointer)
         search = options.search if number == options.passes else options.first_search
-        _translate(model, readers, free, memory, _pointing(context, pointer), options, search, found)
+        again = free
+        if worth_verifying(model, options):
+            parts = changed_by_context(model, readers, memory, targets, pointing, context)
+            changed = {index for part in parts for index in part}
+            again = [index for index in free if index in changed or not found[index]]
+        _translate(model, readers, again, memory, context, options, search, found)
     return found
 
 

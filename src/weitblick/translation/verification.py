@@ -1,0 +1,54 @@
+"""Which first translations a second pass would change, told by one pass over all words instead of a search for each.
+
+Of a model whose context decides between some words only (`context.decides`) most sentences come out of the second pass
+as they went in. A sentence is searched again only if, at some step of the translation it has, another word is the most
+probable once context is read. With greedy search that is exact; with a beam, a rival hypothesis that context would lift
+above the first translation at no step of that translation is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import IdLists
+from weitblick.model.context import Context
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.sources import Sources
+from weitblick.model.words import WordDistribution
+from weitblick.translation.options import TranslationOptions
+
+
+def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
+    """Where context is read everywhere nearly every sentence changes, and of several translations all may."""
+    return model.decides is not None and options.passes == 2 and options.n_best == 1
+
+
+@torch.no_grad()
+def changed_by_context(
+    model: DocumentModel,
+    sources: Sources,
+    memory: Tensor,
+    targets: IdLists,
+    before: Context | None,
+    context: Context | None,
+) -> Iterator[list[int]]:
+    """Part by part, the sentences whose translations would change between two contexts; memory [T, d]: the states of
+    all sources; targets: the translations found with `before`."""
+    first = 0
+    for source, target, rows in sources.pairs(targets):
+        own = memory.index_select(0, rows)
+        favourites = [
+            _favourites(model.decode(target, own, source.layout, offered).words) for offered in (before, context)
+        ]
+        changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
+        changed[target.layout.sentence[favourites[0] != favourites[1]]] = True
+        yield [first + index for index in changed.nonzero()[:, 0].tolist()]
+        first += target.layout.sentences
+
+
+def _favourites(words: WordDistribution) -> Tensor:
+    """[T] the most probable word of each step."""
+    return torch.cat([words.table(rows).argmax(-1) for rows in words.softmax.chunks()])

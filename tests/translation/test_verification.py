@@ -1,0 +1,77 @@
+"""Sentences that context would not change are not searched again, and nothing else comes of it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny_models import SOURCES, tiny_pipeline, tiny_translation_model
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.model.document_model import DocumentModel
+from weitblick.translation import job, window
+from weitblick.translation.job import DocumentJob
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
+
+VARIANT = {"kind": "word", "integration": "decoder", "direction": "online", "values": "words"}
+DOCUMENT = Document("d", tuple(Sentence(source) for source in SOURCES * 3))
+
+
+def model(words: list[int]) -> DocumentModel:
+    built = tiny_translation_model(VARIANT)
+    built.decide_between(words)
+    return built
+
+
+def everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (window, job):
+        monkeypatch.setattr(module, "worth_verifying", lambda model, options: False)
+
+
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    counts: list[int] = []
+    search = window.beam_search
+
+    def counting(model, memory, source, context, options):  # type: ignore[no-untyped-def]
+        counts.append(source.sentences)
+        return search(model, memory, source, context, options)
+
+    monkeypatch.setattr(window, "beam_search", counting)
+    return counts
+
+
+@pytest.mark.parametrize("words", [range(4, 100), [5], [20, 30, 40]], ids=["all", "one", "three"])
+def test_greedy_translations_are_those_of_a_whole_second_pass(
+    words: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator(model(list(words)), tiny_pipeline())
+    verified = next(translator.translations([DOCUMENT], beam=1))
+    everything_again(monkeypatch)
+    whole = next(translator.translations([DOCUMENT], beam=1))
+    assert verified.document.targets == whole.document.targets
+
+
+def test_only_what_changes_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = model([5])
+    with torch.no_grad():
+        one.sentence.output_bias[5] = -20.0  # never expected: context is read nowhere
+    counts = searched(monkeypatch)
+    translator = Translator(one, tiny_pipeline())
+    without = translator.translate(DOCUMENT, context=False)
+    once = sum(counts)
+    counts.clear()
+    assert translator.translate(DOCUMENT).targets == without.targets
+    assert sum(counts) == once
+    counts.clear()
+    translator.translate(DOCUMENT, n_best=2, beam=2)
+    assert sum(counts) == 2 * once
+
+
+def test_a_job_gives_the_same() -> None:
+    translator = Translator(model(list(range(4, 100))), tiny_pipeline())
+    options = TranslationOptions()
+    whole = next(translator.translations([DOCUMENT]))
+    found = {}
+    for step in DocumentJob(translator, DOCUMENT, options).steps():
+        found |= step
+    assert [found[index][0].text for index in range(len(DOCUMENT.sentences))] == list(whole.document.targets)
