@@ -91,7 +91,7 @@ def test_the_same_text_for_every_vocabulary() -> None:
         (["."], "not a recipe; name a model with -m"),
         (["-m", "."], "not a model folder"),
         (["RECIPE", "model.dimesion=3"], "did you mean 'model.dimension'"),
-        (["RECIPE", "text.joint_vocabulary=false"], "one vocabulary for both sides"),
+        (["RECIPE", "text.joint_vocabulary=false"], "needs text.joint_vocabulary: true"),
         (["RECIPE", "--source-vocabulary", "50", "--target-vocabulary", "60"], "50 and 60 types"),
     ],
 )

@@ -230,7 +230,7 @@ def test_tables_are_escaped_and_marked() -> None:
     table = Table("table1", "50% of >3", ["BLEU", ">3"], lines)
     text = latex([table])
     assert r"A \& B\_1 & \textbf{24.55}$^\ddagger$ &  \\" in text
-    assert r"50\% of $>$3" in text
+    assert r"50\% of \textgreater{}3" in text
     assert "| A & B_1 | **24.55**‡ |  |" in markdown([table], "x")
     assert "| *Online* |  |  |" in markdown([table], "x")
 
