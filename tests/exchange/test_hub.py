@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from weitblick.cli.main import app
 from weitblick.errors import UserError
-from weitblick.exchange.import_marian import import_marian
+from weitblick.exchange.import_marian import TextWishes, import_marian
 from weitblick.exchange.installed import choose_model
 from weitblick.model.folder import load_model
 from weitblick.translation.translator import DEFAULT_MODEL
@@ -31,7 +31,7 @@ def hub() -> Iterator[Hub]:
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     random_model(folder / "opus")
-    import_marian(folder / "opus", "en", "fi").save(folder / "ours")
+    import_marian(folder / "opus", TextWishes("en", "fi")).save(folder / "ours")
     return folder / "ours"
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from marian_models import TEXTS, generate, random_model, save
+from safetensors.torch import load_file, save_file
+from transformers import MarianMTModel, MarianTokenizer
 from typer.testing import CliRunner
 
 from weitblick.batches.batch import pack_pairs
-from weitblick.cli.main import app
+from weitblick.cli.main import app, main
 from weitblick.errors import UserError
-from weitblick.exchange.import_marian import import_marian
+from weitblick.exchange.import_marian import TextWishes, import_marian
 from weitblick.model.folder import load_model
+from weitblick.sentence.layers import sinusoids
 from weitblick.translation.translator import Translator
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -32,6 +37,8 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "never stopping": {"generation": {"early_stopping": "never", "length_penalty": 1.4}},
     "renormalized": {"generation": {"renormalize_logits": True, "num_beams": 6, "length_penalty": 0.6}},
     "forbidden words": {"generation": {"bad_words_ids": [[1], [5], [9], [30]], "renormalize_logits": True}},
+    "cut at the greatest length": {"generation": {"max_length": 6}},
+    "new tokens": {"generation": {"max_new_tokens": 5, "max_length": None}},
     "clean-up of spaces": {"tokenizer": {"clean_up_tokenization_spaces": True}},
 }
 
@@ -50,7 +57,7 @@ def test_an_imported_model_is_the_original(name: str, tmp_path: Path) -> None:
     folder, configuration = tmp_path / "opus-mt-en-de", CONFIGURATIONS[name]
     model, tokenizer = write(folder, configuration)
     code = ">>fr<<" if "codes" in configuration else ""
-    import_marian(folder, target_language="fr" if code else None).save(tmp_path / "ours")
+    import_marian(folder, TextWishes(target_language="fr" if code else None)).save(tmp_path / "ours")
     loaded = load_model(tmp_path / "ours")
     translator = Translator(loaded.model, loaded.pipeline)
     texts = [f"{code} {text}" if code else text for text in TEXTS]
@@ -83,7 +90,7 @@ def test_an_imported_model_is_the_original(name: str, tmp_path: Path) -> None:
 
 def test_a_code_in_the_text_wins(tmp_path: Path) -> None:
     random_model(tmp_path / "m", codes=(">>de<<", ">>fr<<"))
-    pipeline = import_marian(tmp_path / "m", target_language="fr").pipeline
+    pipeline = import_marian(tmp_path / "m", TextWishes(target_language="fr")).pipeline
     first = [pipeline.pieces(ids, "source")[0] for ids in pipeline.encode_source(["A house.", ">>de<< A house."])]
     assert first == [">>fr<<", ">>de<<"]
     assert pipeline.encode_source([""]) == [[]]
@@ -94,7 +101,7 @@ def test_a_code_in_the_text_wins(tmp_path: Path) -> None:
 def test_punctuation_is_normalised_on_demand(tmp_path: Path) -> None:
     _, tokenizer = random_model(tmp_path / "m")
     text = "“Where” is  the house – near…?"
-    pipeline = import_marian(tmp_path / "m", normalize_punctuation=True).pipeline
+    pipeline = import_marian(tmp_path / "m", TextWishes(normalize_punctuation=True)).pipeline
     expected = tokenizer(tokenizer.normalize(text))["input_ids"]
     assert (
         pipeline.pieces(pipeline.encode_source([text])[0], "source") == tokenizer.convert_ids_to_tokens(expected)[:-1]
@@ -123,19 +130,17 @@ class Harm:
         return print, ("harm",)
 
 
-def _other_architecture(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "bart"}))
+def change(name: str, **values: Any) -> Callable[[Path], None]:
+    """Changes a JSON file of a folder; None takes a key out."""
+
+    def apply(folder: Path) -> None:
+        content = {**json.loads((folder / name).read_text()), **values}
+        (folder / name).write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+
+    return apply
 
 
-def _other_size(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}))
-
-
-def _fewer_words(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 20}))
+CONFIG, GENERATION = partial(change, "config.json"), partial(change, "generation_config.json")
 
 
 def _pickle(folder: Path) -> None:
@@ -143,27 +148,50 @@ def _pickle(folder: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Harm()))
 
 
+def _pickle_in_an_archive(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"model.shared.weight": Harm()}, folder / "pytorch_model.bin")
+
+
 def _cut(folder: Path) -> None:
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:1000])
 
 
-def _sampling(folder: Path) -> None:
-    config = json.loads((folder / "generation_config.json").read_text())
-    (folder / "generation_config.json").write_text(json.dumps({**config, "no_repeat_ngram_size": 3}))
+def _learned_positions(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    tensors["model.encoder.embed_positions.weight"] = torch.rand(128, 16)
+    save_file(tensors, folder / "model.safetensors")
 
 
-DAMAGES = {
-    "bart": _other_architecture,
-    "fc1": _other_size,
-    "vocab.json": _fewer_words,
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "the model is bart": CONFIG(model_type="bart"),
+    "fc1": CONFIG(encoder_ffn_dim=32, decoder_ffn_dim=32),
+    "vocab.json": CONFIG(vocab_size=20),
+    "asks for (1000000000000": CONFIG(vocab_size=10**12),
+    "encoder_layers is 1000000000, the weights have 2": CONFIG(encoder_layers=10**9),
+    "decoder_layers is 1, the weights have 2": CONFIG(decoder_layers=1),
+    "is not a multiple of heads 5": CONFIG(encoder_attention_heads=5, decoder_attention_heads=5),
+    "d_model is 'wide', not a number": CONFIG(d_model="wide"),
+    "dropout": CONFIG(dropout="much"),
+    "eos_token_id is 4000, not one of": GENERATION(eos_token_id=4000),
+    "eos_token_id is [0, 5]": GENERATION(eos_token_id=[0, 5]),
+    "pad_token_id is missing": lambda folder: [
+        change(name, pad_token_id=None)(folder) for name in ("config.json", "generation_config.json")
+    ],
+    "no_repeat_ngram_size": GENERATION(no_repeat_ngram_size=3),
+    "forced_bos_token_id": GENERATION(forced_bos_token_id=3),
+    "max_length is 'long'": GENERATION(max_length="long"),
+    "not one word": GENERATION(bad_words_ids=[[1, 2]]),
     "asks for more than tensors": _pickle,
+    "tensors, and is not opened": _pickle_in_an_archive,
     "cut short": _cut,
-    "no_repeat_ngram_size": _sampling,
+    "no sinusoids": _learned_positions,
     "source.spm": lambda folder: (folder / "source.spm").unlink(),
     "not a SentencePiece model": lambda folder: (folder / "target.spm").write_bytes(b"nothing"),
     "has no model.safetensors": lambda folder: (folder / "model.safetensors").unlink(),
     "config.json": lambda folder: (folder / "config.json").write_text("[]"),
+    "config.json: no such file": lambda folder: (folder / "config.json").unlink(),
 }
 
 
@@ -175,13 +203,102 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("named", DAMAGES)
-def test_what_is_wrong_is_named(named: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_named(
+    named: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, exit code 2, nothing written and nothing run."""
     shutil.copytree(whole, tmp_path / "m")
     DAMAGES[named](tmp_path / "m")
-    with pytest.raises(UserError, match=named):
-        import_marian(tmp_path / "m", "en", "de").save(tmp_path / "ours")
+    monkeypatch.setattr("sys.argv", ["weitblick", "import", str(tmp_path / "m"), "-o", str(tmp_path / "ours")])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    printed = capsys.readouterr()
+    assert stop.value.code == 2
+    assert named in printed.err
+    assert printed.err.count("\n") == 1
+    assert "harm" not in printed.out
     assert not (tmp_path / "ours").exists()
-    assert "harm" not in capsys.readouterr().out
+
+
+def same_translations(folder: Path, start: str = "") -> None:
+    """As transformers reads the folder, as it stands; it shows a start that is an ordinary word."""
+    model, tokenizer = MarianMTModel.from_pretrained(folder).eval(), MarianTokenizer.from_pretrained(folder)
+    imported = import_marian(folder)
+    for beam in (None, 1):
+        ours = Translator(imported.model, imported.pipeline).translate(TEXTS, beam=beam).targets
+        expected = generate(model, tokenizer, TEXTS, **({} if beam is None else {"num_beams": beam}))
+        assert all(text.startswith(start) for text in expected)
+        expected = [text.removeprefix(start).strip() for text in expected]
+        pairs = [(a, b) for a, b in zip(expected, ours, strict=True) if a]
+        assert len(pairs) >= 4
+        assert [a for a, _ in pairs] == [b for _, b in pairs]
+
+
+def test_settings_of_older_folders(whole: Path, tmp_path: Path) -> None:
+    """They are in config.json, and weights in a pickle of an older kind."""
+    shutil.copytree(whole, tmp_path / "m")
+    (tmp_path / "m" / "generation_config.json").unlink()
+    pad = json.loads((whole / "config.json").read_text())["pad_token_id"]
+    old = {"num_beams": 3, "max_length": 12, "length_penalty": 0.7, "bad_words_ids": [[pad]], "forced_eos_token_id": 0}
+    unused = {"static_position_embeddings": True, "normalize_before": False, "add_final_layer_norm": False}
+    change("config.json", **old, **unused)(tmp_path / "m")
+    torch.save(
+        load_file(whole / "model.safetensors"),
+        tmp_path / "m" / "pytorch_model.bin",
+        _use_new_zipfile_serialization=False,
+    )
+    (tmp_path / "m" / "model.safetensors").unlink()
+    generation = import_marian(tmp_path / "m").section.generation
+    assert (generation.beam, generation.longest, generation.length_penalty) == (3, 12, 0.7)
+    same_translations(tmp_path / "m")
+
+
+def test_a_translation_that_nothing_forces_to_end_is_cut(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "m")
+    GENERATION(forced_eos_token_id=None, max_length=5)(tmp_path / "m")
+    same_translations(tmp_path / "m")
+
+
+@pytest.mark.parametrize("start", ["an ordinary word", "the end"])
+def test_a_decoder_may_start_elsewhere(start: str, tmp_path: Path) -> None:
+    """Not from <pad>: from a word that it can say as well."""
+    number = {"an ordinary word": 7, "the end": 0}[start]
+    random_model(tmp_path / "m", decoder_start_token_id=number, generation={"decoder_start_token_id": number})
+    names = {n: token for token, n in json.loads((tmp_path / "m" / "vocab.json").read_text()).items()}
+    same_translations(tmp_path / "m", names[number].strip("▁") if number else "")
+
+
+def test_padding_may_be_the_end(tmp_path: Path) -> None:
+    ids = {"pad_token_id": 0, "decoder_start_token_id": 0}
+    random_model(tmp_path / "m", generation={**ids, "bad_words_ids": None}, **ids)
+    same_translations(tmp_path / "m")
+
+
+@pytest.mark.parametrize("kind", ["marian", "tensor2tensor"])
+def test_positions_that_are_stored_are_used(kind: str, whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "m")
+    tensors = load_file(tmp_path / "m" / "model.safetensors")
+    for side in ("encoder", "decoder"):
+        tensors[f"model.{side}.embed_positions.weight"] = sinusoids(128, 16, kind)
+    save_file(tensors, tmp_path / "m" / "model.safetensors", metadata={"format": "pt"})
+    assert import_marian(tmp_path / "m").section.positions == kind
+    same_translations(tmp_path / "m")
+
+
+def test_a_code_need_not_be_the_language(tmp_path: Path) -> None:
+    random_model(tmp_path / "m", codes=(">>deu<<", ">>fra<<"))
+    pipeline = import_marian(tmp_path / "m", TextWishes("en", "fr", "fra")).pipeline
+    assert (pipeline.target_language, pipeline.pieces(pipeline.encode_source(["A house."])[0], "source")[0]) == (
+        "fr",
+        ">>fra<<",
+    )
+    for wishes, message in (
+        (TextWishes(), "translates into 2 languages: deu, fra"),
+        (TextWishes("en", "fr"), "choose one with --code: deu, fra"),
+        (TextWishes("en", "fr", "fre"), "has no code 'fre'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            import_marian(tmp_path / "m", wishes)
 
 
 def test_languages_are_asked_for(whole: Path, tmp_path: Path) -> None:
@@ -196,8 +313,6 @@ def test_languages_are_asked_for(whole: Path, tmp_path: Path) -> None:
 
 def test_the_commands(whole: Path, tmp_path: Path) -> None:
     """weitblick import FOLDER -o M && weitblick translate -m M --beam 1 --no-context"""
-    from transformers import MarianMTModel, MarianTokenizer
-
     model, tokenizer = MarianMTModel.from_pretrained(whole).eval(), MarianTokenizer.from_pretrained(whole)
     (tmp_path / "t.en").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
     run = CliRunner().invoke

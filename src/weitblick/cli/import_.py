@@ -21,6 +21,10 @@ def import_model(
     output: ModelOutput,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
+    code: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="What a multilingual model calls the target language, such as fra for fr."),
+    ] = None,
     normalize_punctuation: Annotated[
         bool, typer.Option("--normalize-punctuation", help="Treat source text with Moses' normaliser first.")
     ] = False,
@@ -33,14 +37,17 @@ def import_model(
     Example: weitblick import downloads/opus-mt-en-fi -o models/en-fi
 
     Example: weitblick import downloads/opus-mt-en-ROMANCE -o models/en-fr --source-language en --target-language fr
+
+    Example: weitblick import downloads/opus-mt-tc-big-en-zle -o models/en-uk --target-language uk --code ukr
     """
     set_log_level(quiet)
-    from weitblick.exchange.import_marian import import_marian
+    from weitblick.exchange.import_marian import TextWishes, import_marian
     from weitblick.exchange.output import check_output_folder
     from weitblick.model.folder import CONFIG, TEXT
 
     check_output_folder(output, [CONFIG, TEXT], folder)
-    imported = import_marian(folder, source_language, target_language, normalize_punctuation=normalize_punctuation)
+    wishes = TextWishes(source_language, target_language, code, normalize_punctuation)
+    imported = import_marian(folder, wishes)
     imported.save(output)
     pipeline, section = imported.pipeline, imported.section
     log.info(

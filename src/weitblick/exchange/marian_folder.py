@@ -35,6 +35,7 @@ class MarianFolder:
     tokenizer: dict[str, Any]
     vocabularies: tuple[dict[str, int], dict[str, int]]
     special: dict[str, str]
+    tensors: Tensors
 
     @property
     def shared(self) -> bool:
@@ -48,6 +49,17 @@ class MarianFolder:
         if not isinstance(value, int) or isinstance(value, bool):
             what = "is missing" if value is None else f"is {value!r}, not a number"
             raise UserError(f"{key} {what}", where=self.path / CONFIG, remedy="copy the whole folder again")
+        return value
+
+    def token(self, key: str) -> int:
+        """The number of a special token: what `generate` goes by, where both files say one."""
+        said = (self.generation or {}).get(key)
+        value = self.number(key) if said is None else said
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < self.sizes[1]:
+            where = self.path / (CONFIG if said is None else GENERATION)
+            raise UserError(f"{key} is {value!r}, not one of {self.sizes[1]} words", where=where)
         return value
 
     @property
@@ -75,8 +87,8 @@ def read_marian_folder(path: Path) -> MarianFolder:
     if tokenizer.get("separate_vocabs") or (path / TARGET_VOCABULARY).exists():
         target = _read_vocabulary(path / TARGET_VOCABULARY)
     special = {name: _token(tokenizer.get(name, usual)) for name, usual in SPECIAL.items()}
-    folder = MarianFolder(path, config, generation, tokenizer, (source, target), special)
-    _check_vocabularies(folder)
+    folder = MarianFolder(path, config, generation, tokenizer, (source, target), special, Tensors.of(path))
+    check_vocabularies(folder)
     return folder
 
 
@@ -95,12 +107,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _read_vocabulary(path: Path) -> dict[str, int]:
     value = _read(path)
-    if not all(isinstance(number, int) for number in value.values()) or len(set(value.values())) != len(value):
+    numbers = list(value.values())
+    if not all(isinstance(number, int) and number >= 0 for number in numbers) or len(set(numbers)) != len(numbers):
         raise UserError("does not give every token a number of its own", where=path, remedy="copy it again")
     return value
 
 
-def _check_vocabularies(folder: MarianFolder) -> None:
+def check_vocabularies(folder: MarianFolder) -> None:
     for name, vocabulary, size in zip((VOCABULARY, TARGET_VOCABULARY), folder.vocabularies, folder.sizes, strict=True):
         highest = max(vocabulary.values(), default=-1)
         if highest >= size:
@@ -114,21 +127,25 @@ def _check_vocabularies(folder: MarianFolder) -> None:
                 raise UserError(f"has no token {folder.special[token]!r}", where=folder.path / name)
 
 
+@dataclass(frozen=True)
 class Tensors:
-    """The weights of a folder, each asked for with the shape that the configuration promises."""
+    """The weights in a file, each asked for with the shape that the configuration promises."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = next((p for name in (SAFE_WEIGHTS, PICKLED_WEIGHTS) if (p := folder / name).is_file()), None)
-        if self.path is None:
+    path: Path
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def of(cls, folder: Path) -> Tensors:
+        path = next((p for name in (SAFE_WEIGHTS, PICKLED_WEIGHTS) if (p := folder / name).is_file()), None)
+        if path is None:
             raise UserError(f"has no {SAFE_WEIGHTS} and no {PICKLED_WEIGHTS}", where=folder, remedy="copy it again")
-        self.tensors = _load(self.path)
+        return cls(path, _load(path))
 
     def __contains__(self, name: str) -> bool:
         return name in self.tensors
 
     def take(self, shape: tuple[int, ...], *names: str) -> Tensor:
         """The first of these that is there, as 32-bit floats: tied tables are stored under one of their names."""
-        assert self.path is not None
         found = next((name for name in names if name in self.tensors), None)
         if found is None:
             raise UserError(f"weight {names[0]!r} is missing", where=self.path, remedy="copy the whole folder again")
