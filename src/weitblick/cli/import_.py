@@ -1,4 +1,4 @@
-"""`weitblick import`: a Marian model of transformers, such as OPUS-MT, as a model folder of ours."""
+"""`weitblick import`: a Marian model of transformers, such as OPUS-MT, or of Marian itself, as a model folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def import_model(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder of transformers with a Marian model.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder of transformers or of Marian; or an .npz.")],
     output: ModelOutput,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -32,7 +32,9 @@ def import_model(
 ) -> None:
     """Take over a Marian model, as those of OPUS-MT: the same translations, ready for context and for a memory.
 
-    Of a multilingual model --target-language chooses the language to translate into.
+    FOLDER holds what transformers reads (config.json, vocab.json, *.spm, weights in safetensors or a pickle of tensors
+    alone), or what Marian writes (*.npz, vocabularies, decoder.yml if any, *.spm). Of a multilingual model
+    --target-language chooses the language to translate into.
 
     Example: weitblick import downloads/opus-mt-en-fi -o models/en-fi
 

@@ -1,4 +1,4 @@
-"""A Marian model of transformers (OPUS-MT and others) as a model of ours: `weitblick import`.
+"""A Marian model of transformers (OPUS-MT and others) or of Marian itself as a model of ours: `weitblick import`.
 
 Only the order of words changes: our special ids come first, in our order. Whatever else a Marian model does otherwise
 (post-norm, swish, its positions, its generation settings) is an option that our models have, too.
@@ -17,11 +17,12 @@ from weitblick.exchange.marian_folder import CONFIG, MarianFolder, read_marian_f
 from weitblick.exchange.marian_generation import generation_section
 from weitblick.exchange.marian_weights import check_sizes, fill, stored_positions
 from weitblick.exchange.marian_words import Rows, arrange
+from weitblick.exchange.native_marian import native_model, read_native_model
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import save_model
 from weitblick.sentence.transformer import Transformer
-from weitblick.text.marian_pipeline import CODE, MODEL_FILES, MarianPipeline, MarianSettings, sentencepiece_model
+from weitblick.text.marian_pipeline import CODE, MarianPipeline, MarianSettings, sentencepiece_model
 from weitblick.text.vocabulary import Vocabulary
 from weitblick.validation import parse_value
 
@@ -51,8 +52,9 @@ class TextWishes:
 
 
 def import_marian(path: str | Path, wishes: TextWishes = TextWishes()) -> Imported:
-    """Reads a folder of transformers. Languages are asked for where the folder does not say them."""
-    folder = read_marian_folder(Path(path))
+    """Reads a folder of transformers, or files of Marian's own. Languages are asked for where nothing says them."""
+    native = native_model(Path(path))
+    folder = read_marian_folder(Path(path)) if native is None else read_native_model(native)
     check_sizes(folder)
     source_rows, rows = _rows(folder)
     joint = source_rows is rows
@@ -111,7 +113,7 @@ def model_section(folder: MarianFolder, generation: GenerationSection, joint: bo
         "encoder_layers": number("encoder_layers"),
         "decoder_layers": number("decoder_layers"),
         "heads": number("encoder_attention_heads"),
-        "norm": "post",
+        "norm": config.get("norm", "post"),
         "activation": ACTIVATIONS[activation],
         "attention_biases": True,
         "tied_embeddings": ("all" if joint else "output") if tied else "none",
@@ -127,7 +129,7 @@ def model_section(folder: MarianFolder, generation: GenerationSection, joint: bo
 
 
 def _pipeline(folder: MarianFolder, vocabularies: tuple[Vocabulary, Vocabulary], wishes: TextWishes) -> MarianPipeline:
-    models = tuple(sentencepiece_model(folder.path / name) for name in MODEL_FILES.values())
+    models = tuple(sentencepiece_model(path) for path in folder.sentencepiece)
     named = re.search(r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$", folder.path.resolve().name)
     sides = zip(
         (wishes.source_language, wishes.target_language),

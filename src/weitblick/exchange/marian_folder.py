@@ -15,6 +15,7 @@ from torch import Tensor
 
 from weitblick.errors import UserError
 from weitblick.files import read_json
+from weitblick.text.marian_pipeline import MODEL_FILES
 
 CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokenizer_config.json"
 SAFE_WEIGHTS, PICKLED_WEIGHTS = "model.safetensors", "pytorch_model.bin"
@@ -27,7 +28,8 @@ UNKNOWN_SHAPES = ("normalize_before", "normalize_embedding", "add_final_layer_no
 
 @dataclass(frozen=True)
 class MarianFolder:
-    """vocabularies: token -> id, of source and target, the same object where there is one; special: names of tokens."""
+    """vocabularies: token -> id, of source and target, the same object where there is one; special: names of tokens;
+    sentencepiece: the files that cut source and target sentences."""
 
     path: Path
     config: dict[str, Any]
@@ -35,6 +37,7 @@ class MarianFolder:
     tokenizer: dict[str, Any]
     vocabularies: tuple[dict[str, int], dict[str, int]]
     special: dict[str, str]
+    sentencepiece: tuple[Path, Path]
     tensors: Tensors
 
     @property
@@ -87,7 +90,8 @@ def read_marian_folder(path: Path) -> MarianFolder:
     if tokenizer.get("separate_vocabs") or (path / TARGET_VOCABULARY).exists():
         target = _read_vocabulary(path / TARGET_VOCABULARY)
     special = {name: _token(tokenizer.get(name, usual)) for name, usual in SPECIAL.items()}
-    folder = MarianFolder(path, config, generation, tokenizer, (source, target), special, Tensors.of(path))
+    pieces = (path / MODEL_FILES["source"], path / MODEL_FILES["target"])
+    folder = MarianFolder(path, config, generation, tokenizer, (source, target), special, pieces, Tensors.of(path))
     check_vocabularies(folder)
     return folder
 

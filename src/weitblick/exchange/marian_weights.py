@@ -14,11 +14,11 @@ from weitblick.exchange.marian_folder import CONFIG, MarianFolder, Tensors
 from weitblick.exchange.marian_words import Rows
 from weitblick.sentence.layers import sinusoids
 from weitblick.sentence.sentence_model import SentenceModel
-from weitblick.sentence.transformer import DecoderLayer, EncoderLayer, SubLayer, Transformer
+from weitblick.sentence.transformer import DecoderLayer, EncoderLayer, Transformer
 
-SILENT = -1e4
-"""The output bias of a row that stands for no word of the original: its probability is zero in 32 bits, and its share
-in label smoothing finite."""
+SILENT = -200.0
+"""The output bias of a row that stands for no word of the original: its probability is zero in 32 bits, its share
+in label smoothing small."""
 
 EMBEDDINGS = ("model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head")
 SHARED = "model.shared.weight"
@@ -69,6 +69,9 @@ KINDS: tuple[Literal["marian", "tensor2tensor"], ...] = ("marian", "tensor2tenso
 @torch.no_grad()
 def fill(model: Transformer, folder: MarianFolder, source_rows: Rows, rows: Rows) -> None:
     tensors = folder.tensors
+    for side, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
+        if isinstance(norm, nn.LayerNorm):
+            _Layer(tensors, f"model.{side}.", model.dimension).norm(norm, "layer_norm")
     _fill_tables(model, folder, tensors, source_rows, rows)
     for number, encoder in enumerate(model.encoder):
         _fill_encoder_layer(encoder, _Layer(tensors, f"model.encoder.layers.{number}.", model.dimension))
@@ -114,18 +117,18 @@ class _Layer:
             module.weight[place].copy_(self.tensors.take((rows, columns), f"{self.prefix}{name}.weight"))
             module.bias[place].copy_(self.tensors.take((rows,), f"{self.prefix}{name}.bias"))
 
-    def norm(self, around: SubLayer, name: str) -> None:
-        around.norm.weight.copy_(self.tensors.take((self.d,), f"{self.prefix}{name}.weight"))
-        around.norm.bias.copy_(self.tensors.take((self.d,), f"{self.prefix}{name}.bias"))
+    def norm(self, module: nn.LayerNorm, name: str) -> None:
+        module.weight.copy_(self.tensors.take((self.d,), f"{self.prefix}{name}.weight"))
+        module.bias.copy_(self.tensors.take((self.d,), f"{self.prefix}{name}.bias"))
 
 
 def _fill_encoder_layer(layer: EncoderLayer | DecoderLayer, given: _Layer) -> None:
     given.linear(layer.attention.input, *(f"self_attn.{part}_proj" for part in "qkv"))
     given.linear(layer.attention.output, "self_attn.out_proj")
-    given.norm(layer.around_attention, "self_attn_layer_norm")
+    given.norm(layer.around_attention.norm, "self_attn_layer_norm")
     given.linear(layer.feed_forward.input, "fc1")
     given.linear(layer.feed_forward.output, "fc2")
-    given.norm(layer.around_feed_forward, "final_layer_norm")
+    given.norm(layer.around_feed_forward.norm, "final_layer_norm")
 
 
 def _fill_decoder_layer(layer: DecoderLayer, given: _Layer) -> None:
@@ -133,4 +136,4 @@ def _fill_decoder_layer(layer: DecoderLayer, given: _Layer) -> None:
     given.linear(layer.source_attention.query, "encoder_attn.q_proj")
     given.linear(layer.source_attention.memory, "encoder_attn.k_proj", "encoder_attn.v_proj")
     given.linear(layer.source_attention.output, "encoder_attn.out_proj")
-    given.norm(layer.around_source_attention, "encoder_attn_layer_norm")
+    given.norm(layer.around_source_attention.norm, "encoder_attn_layer_norm")
