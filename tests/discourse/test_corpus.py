@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from weitblick.cli.data import discourse
-from weitblick.discourse import PRESETS, Corpus, generate, write_corpus
+from weitblick.discourse import PRESETS, DiscourseCorpus, generate, write_corpus
 from weitblick.errors import UserError
 
 FILES = {f"{split}.{side}" for split in ("train", "dev", "test") for side in ("en", "de")}
@@ -18,7 +18,7 @@ FILES |= {"contrast.jsonl", "discourse.json"}
 
 
 @pytest.fixture(scope="module", params=sorted(PRESETS))
-def corpus(request: pytest.FixtureRequest) -> Corpus:
+def corpus(request: pytest.FixtureRequest) -> DiscourseCorpus:
     return generate(request.param, 300, 5)
 
 
@@ -26,7 +26,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_same_seed_same_bytes(corpus: Corpus, tmp_path: Path) -> None:
+def test_same_seed_same_bytes(corpus: DiscourseCorpus, tmp_path: Path) -> None:
     write_corpus(corpus, tmp_path / "a")
     write_corpus(generate(corpus.preset, 300, 5), tmp_path / "b")
     write_corpus(generate(corpus.preset, 300, 6), tmp_path / "c")
@@ -36,13 +36,13 @@ def test_same_seed_same_bytes(corpus: Corpus, tmp_path: Path) -> None:
     assert all(content != other[name] for name, content in files_of(tmp_path / "a").items())
 
 
-def test_suite_does_not_depend_on_the_number_of_training_documents(corpus: Corpus) -> None:
+def test_suite_does_not_depend_on_the_number_of_training_documents(corpus: DiscourseCorpus) -> None:
     fewer = generate(corpus.preset, 1, 5)
     assert len(fewer.train) == 1
     assert (fewer.dev, fewer.test, fewer.contrast) == (corpus.dev, corpus.test, corpus.contrast)
 
 
-def test_no_document_twice(corpus: Corpus) -> None:
+def test_no_document_twice(corpus: DiscourseCorpus) -> None:
     documents = [tuple(document.sources) for document in corpus.train + corpus.dev + corpus.test]
     assert len(set(documents)) == len(documents)
     assert len(corpus.train) == 300
@@ -50,7 +50,7 @@ def test_no_document_twice(corpus: Corpus) -> None:
     assert corpus.test
 
 
-def test_items_are_their_documents(corpus: Corpus) -> None:
+def test_items_are_their_documents(corpus: DiscourseCorpus) -> None:
     documents = {document.id: document for document in corpus.test}
     assert len({item.id for item in corpus.contrast}) == len(corpus.contrast)
     for item in corpus.contrast:
@@ -62,7 +62,7 @@ def test_items_are_their_documents(corpus: Corpus) -> None:
         assert 0 <= antecedent < len(item.source)
 
 
-def test_variants_differ_only_in_the_pronoun(corpus: Corpus) -> None:
+def test_variants_differ_only_in_the_pronoun(corpus: DiscourseCorpus) -> None:
     for item in corpus.contrast:
         assert len({item.reference, *item.contrastive}) == 1 + len(item.contrastive)
         if item.phenomenon.startswith("pronoun"):
@@ -75,7 +75,7 @@ def test_variants_differ_only_in_the_pronoun(corpus: Corpus) -> None:
                 assert changed[0][0].lower().strip(',"') == item.pronoun
 
 
-def test_sentences_look_like_text(corpus: Corpus) -> None:
+def test_sentences_look_like_text(corpus: DiscourseCorpus) -> None:
     for document in corpus.train:
         for sentence in document.sentences:
             for text in (sentence.source, sentence.target or ""):
@@ -86,7 +86,7 @@ def test_sentences_look_like_text(corpus: Corpus) -> None:
                 assert not set(text) & set("{}_")
 
 
-def test_files_hold_the_corpus(corpus: Corpus, tmp_path: Path) -> None:
+def test_files_hold_the_corpus(corpus: DiscourseCorpus, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     description = write_corpus(corpus, tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -118,7 +118,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_nothing_is_replaced_when_writing_fails(corpus: Corpus, tmp_path: Path) -> None:
+def test_nothing_is_replaced_when_writing_fails(corpus: DiscourseCorpus, tmp_path: Path) -> None:
     (tmp_path / "discourse.json").mkdir()
     with pytest.raises(UserError, match=r"discourse\.json"):
         write_corpus(corpus, tmp_path)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from weitblick.discourse import Corpus, describe, generate
+from weitblick.discourse import DiscourseCorpus, describe, generate
 from weitblick.discourse.german import GENDERS, POSSESSIVE, PRONOUN, Case, Noun
 from weitblick.discourse.rich.people import ACQUAINTANCES, MEANWHILE, UTTERANCES
 from weitblick.discourse.rich.things import KINDS
@@ -28,7 +28,7 @@ CASES: dict[str, Case] = {"pronoun-nominative": "nominative", "pronoun-accusativ
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus() -> DiscourseCorpus:
     return generate("rich", 2000, 4)
 
 
@@ -90,12 +90,12 @@ def test_phrases_name_no_other_thing_or_topic() -> None:
         assert not ambiguous & set(phrase.split())
 
 
-def test_a_few_hundred_lexemes(corpus: Corpus) -> None:
+def test_a_few_hundred_lexemes(corpus: DiscourseCorpus) -> None:
     types = {word for d in corpus.train for s in d.sentences for word in re.findall(r"\w+", s.target or "")}
     assert 500 <= len(types) <= 1500
 
 
-def test_pronouns_have_exactly_one_antecedent_at_the_stated_distance(corpus: Corpus) -> None:
+def test_pronouns_have_exactly_one_antecedent_at_the_stated_distance(corpus: DiscourseCorpus) -> None:
     tested = 0
     for item in corpus.contrast:
         if item.phenomenon not in (*CASES, "possessive"):
@@ -116,7 +116,7 @@ def test_pronouns_have_exactly_one_antecedent_at_the_stated_distance(corpus: Cor
     assert tested > 1000
 
 
-def test_possessives_differ_in_the_possessor_only(corpus: Corpus) -> None:
+def test_possessives_differ_in_the_possessor_only(corpus: DiscourseCorpus) -> None:
     for item in corpus.contrast:
         if item.phenomenon == "possessive":
             (wrong,) = item.contrastive
@@ -131,7 +131,7 @@ def test_possessives_differ_in_the_possessor_only(corpus: Corpus) -> None:
             assert endings <= {"", "e", "en", "em", "er"}
 
 
-def test_topics_decide_ambiguous_nouns(corpus: Corpus) -> None:
+def test_topics_decide_ambiguous_nouns(corpus: DiscourseCorpus) -> None:
     senses = {sense.noun.german: (sense, word) for word in AMBIGUOUS for sense in word}
     for item in corpus.contrast:
         if item.phenomenon == "ambiguous-noun":
@@ -150,7 +150,7 @@ def test_topics_decide_ambiguous_nouns(corpus: Corpus) -> None:
             assert not any(kind in near for source in item.source for kind, _ in mentions(source))
 
 
-def test_relations_decide_the_address(corpus: Corpus) -> None:
+def test_relations_decide_the_address(corpus: DiscourseCorpus) -> None:
     for item in corpus.contrast:
         if item.phenomenon == "address":
             met = {
@@ -164,7 +164,7 @@ def test_relations_decide_the_address(corpus: Corpus) -> None:
             assert item.reference.rsplit('"', 1)[1] == item.contrastive[0].rsplit('"', 1)[1]
 
 
-def test_held_out_nouns_are_shown_in_training_but_never_taken_up(corpus: Corpus) -> None:
+def test_held_out_nouns_are_shown_in_training_but_never_taken_up(corpus: DiscourseCorpus) -> None:
     shown: Counter[str] = Counter()
     held_out = {noun.english for kind in KINDS.values() for noun in kind.held_out}
     phrases = {
@@ -184,7 +184,7 @@ def test_held_out_nouns_are_shown_in_training_but_never_taken_up(corpus: Corpus)
     assert any(not item.unseen_antecedent for item in corpus.contrast)
 
 
-def test_suite_is_balanced_and_knows_its_chance_levels(corpus: Corpus) -> None:
+def test_suite_is_balanced_and_knows_its_chance_levels(corpus: DiscourseCorpus) -> None:
     described = describe(corpus)["phenomena"]
     assert {name: facts["chance"] for name, facts in described.items()} == {
         name: round(chance, 4) for name, chance in CHANCE.items()
@@ -200,7 +200,7 @@ def test_suite_is_balanced_and_knows_its_chance_levels(corpus: Corpus) -> None:
             assert {"1", "2", "3", ">3"} <= set(distances)
 
 
-def test_the_sentence_alone_does_not_tell(corpus: Corpus) -> None:
+def test_the_sentence_alone_does_not_tell(corpus: DiscourseCorpus) -> None:
     """Guess by what the training side shows for the tested sentence's words: no better than chance."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for item in generate("rich", 1, 99).contrast:  # another suite, with its answers, serves as training

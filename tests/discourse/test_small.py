@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from weitblick.discourse import Corpus, generate
+from weitblick.discourse import DiscourseCorpus, generate
 from weitblick.discourse.german import GENDERS, PRONOUN
 from weitblick.discourse.small import NOUNS, PREDICATES
 from weitblick.documents.contrast import ContrastItem
@@ -17,7 +17,7 @@ NOUN_BY_ENGLISH = {noun.english: (kind, noun) for kind, nouns in NOUNS.items() f
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus() -> DiscourseCorpus:
     return generate("small", 1500, 3)
 
 
@@ -47,7 +47,7 @@ def test_lexicon_is_balanced() -> None:
     assert len(NOUN_BY_ENGLISH) == 36
 
 
-def test_exactly_one_candidate_fits_and_it_stands_at_the_stated_distance(corpus: Corpus) -> None:
+def test_exactly_one_candidate_fits_and_it_stands_at_the_stated_distance(corpus: DiscourseCorpus) -> None:
     for item in corpus.contrast:
         nouns = candidates(item)
         assert len(nouns) >= 3
@@ -59,11 +59,11 @@ def test_exactly_one_candidate_fits_and_it_stands_at_the_stated_distance(corpus:
         assert PRONOUN["nominative"][gender] == item.pronoun  # type: ignore[index]
 
 
-def test_candidates_differ_in_gender(corpus: Corpus) -> None:
+def test_candidates_differ_in_gender(corpus: DiscourseCorpus) -> None:
     assert all(len({gender for _, _, gender in candidates(item)}) > 1 for item in corpus.contrast)
 
 
-def test_the_sentence_alone_does_not_tell(corpus: Corpus) -> None:
+def test_the_sentence_alone_does_not_tell(corpus: DiscourseCorpus) -> None:
     """The best guess learned from the training sentences, by their whole text or by any one of their words."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for document in corpus.train:
@@ -84,7 +84,7 @@ def test_the_sentence_alone_does_not_tell(corpus: Corpus) -> None:
         assert right / len(items) == pytest.approx(1 / 3, abs=0.06)
 
 
-def test_predicates_come_with_every_gender_equally_often(corpus: Corpus) -> None:
+def test_predicates_come_with_every_gender_equally_often(corpus: DiscourseCorpus) -> None:
     for said in (said for all in PREDICATES.values() for said in all):
         counts: Counter[str] = Counter()
         for document in corpus.train:
@@ -95,14 +95,14 @@ def test_predicates_come_with_every_gender_equally_often(corpus: Corpus) -> None
         assert max(counts.values()) - min(counts.values()) <= 2
 
 
-def test_suite_is_balanced(corpus: Corpus) -> None:
+def test_suite_is_balanced(corpus: DiscourseCorpus) -> None:
     cells = Counter((item.distance_group, item.pronoun) for item in corpus.contrast)
     assert len(cells) == 5 * 3
     assert len(set(cells.values())) == 1
     assert len(corpus.contrast) >= 500
 
 
-def test_small_enough_to_learn_fast(corpus: Corpus) -> None:
+def test_small_enough_to_learn_fast(corpus: DiscourseCorpus) -> None:
     for side in ("source", "target"):
         assert len({word for d in corpus.train for s in d.sentences for word in words(getattr(s, side))}) <= 200
     lengths = [len(document.sentences) for document in corpus.train]

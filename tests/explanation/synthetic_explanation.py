@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from weitblick.explanation.attention import Attended, Attention, Row, visible
+from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow, visible
 from weitblick.explanation.schema import (
     Explanation,
     ModelInfo,
-    Score,
     SentenceExplanation,
     Word,
     Words,
+    WordScore,
 )
 
 Line = tuple[str, str, str | None]
@@ -40,7 +40,7 @@ def split(text: str) -> Words:
     return tuple(words)
 
 
-def _row(random_: np.random.Generator, index: int, contexts: list[Words], query: str, direction: str) -> Row:
+def _row(random_: np.random.Generator, index: int, contexts: list[Words], query: str, direction: str) -> AttentionRow:
     """Attends to a few near sentences, and in them mostly to the query itself and to long words."""
     allowed = [
         other
@@ -56,21 +56,21 @@ def _row(random_: np.random.Generator, index: int, contexts: list[Words], query:
             [0.25 * math.log(len(word.text)) + 2.5 * (word.text.lower() == query.lower()) for word in contexts[other]]
         )
         weights = np.exp(likeness + 1.6 * random_.random(len(likeness)))
-        entries.append(Attended(int(other), float(mass), weights / weights.sum()))
+        entries.append(AttendedSentence(int(other), float(mass), weights / weights.sum()))
     return visible(entries)
 
 
-def _scores(random_: np.random.Generator, target: Words, without: Words) -> tuple[Score, ...]:
+def _scores(random_: np.random.Generator, target: Words, without: Words) -> tuple[WordScore, ...]:
     others = {word.text for word in without}
     scores = []
     for place, word in enumerate(target):
         if word.text in others:
             base = -random_.random()
-            scores.append(Score(base, base - random_.normal(0, 0.03), abs(random_.normal(0, 0.02))))
+            scores.append(WordScore(base, base - random_.normal(0, 0.03), abs(random_.normal(0, 0.02))))
         else:
             base = -random_.random() * 0.5
             instead = without[min(place, len(without) - 1)].text
-            scores.append(Score(base, base - 0.7 - 2.5 * random_.random(), 0.4 + random_.random(), instead))
+            scores.append(WordScore(base, base - 0.7 - 2.5 * random_.random(), 0.4 + random_.random(), instead))
     return tuple(scores)
 
 

@@ -11,7 +11,7 @@ from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.config.recipe import ContextSection, ModelSection, TextSection
 from weitblick.documents.document import Document, Sentence
 from weitblick.explanation import trace as trace_module
-from weitblick.explanation.explain import Translations, explain, explain_translations, translations_of
+from weitblick.explanation.explain import DocumentTranslations, explain, explain_translations, translations_of
 from weitblick.explanation.schema import Explanation, text_of
 from weitblick.explanation.wording import words_in
 from weitblick.model.build import build
@@ -44,13 +44,15 @@ def model_of(pipeline: TextPipeline, **context: object) -> DocumentModel:
     return build(model_section, context_section, *sizes).eval()
 
 
-def translations(pipeline: TextPipeline, sentences: int = len(STORY)) -> Translations:
+def translations(pipeline: TextPipeline, sentences: int = len(STORY)) -> DocumentTranslations:
     sides = ((SOURCES, "source"), (TARGETS, "target"), (WITHOUT, "target"))
     source, target, without = (pipeline.encode(texts[:sentences], side) for texts, side in sides)
-    return Translations(SOURCES[:sentences], source, target, without, without)
+    return DocumentTranslations(SOURCES[:sentences], source, target, without, without)
 
 
-def explanation_of(model: DocumentModel, pipeline: TextPipeline, given: Translations | None = None) -> Explanation:
+def explanation_of(
+    model: DocumentModel, pipeline: TextPipeline, given: DocumentTranslations | None = None
+) -> Explanation:
     return explain_translations(model, pipeline, translations(pipeline) if given is None else given, title="story")
 
 
@@ -173,7 +175,7 @@ def test_an_empty_document_and_empty_sentences_are_explained(plain_pipeline: Tex
         side[1] = side[1][:0]
     for integration in ("encoder", "decoder"):
         model = model_of(plain_pipeline, integration=integration)
-        explanation = explanation_of(model, plain_pipeline, Translations(*sides))
+        explanation = explanation_of(model, plain_pipeline, DocumentTranslations(*sides))
         assert explanation.sentences[1].source == explanation.sentences[1].target == ()
         attended = {e.sentence for e in explanation.sentences[0].attention.average(0).entries}
         assert attended == {2}

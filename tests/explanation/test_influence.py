@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from synthetic_explanation import build
 
-from weitblick.explanation.attention import Attended, Attention, Row
+from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow
 from weitblick.explanation.choice import most_influenced
 from weitblick.explanation.influence import carriers_of, differences, influence
-from weitblick.explanation.schema import Explanation, ModelInfo, Score, SentenceExplanation, words_of
+from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, WordScore, words_of
 from weitblick.explanation.summary import summarise
 
 
@@ -18,8 +18,8 @@ def small(integration: str = "encoder", kind: str = "hierarchical") -> Explanati
     first = words_of(["the", "old", "dome"])
     source, target = words_of(["it", "shines"]), words_of(["sie", "leuchtet"])
 
-    def looks_at(*weights: float) -> Row:
-        return Row((Attended(0, 1.0, np.array(weights)),), 1)
+    def looks_at(*weights: float) -> AttentionRow:
+        return AttentionRow((AttendedSentence(0, 1.0, np.array(weights)),), 1)
 
     rows = [looks_at(0.1, 0.1, 0.8), looks_at(0.0, 1.0, 0.0)]
     if kind == "sentence":
@@ -29,12 +29,12 @@ def small(integration: str = "encoder", kind: str = "hierarchical") -> Explanati
         target,
         words_of(["es", "leuchtet"]),
         source,
-        (Score(-0.1, -2.1, 1.2, "es"), Score(-0.3, -0.31, 0.01)),
+        (WordScore(-0.1, -2.1, 1.2, "es"), WordScore(-0.3, -0.31, 0.01)),
         (((0, 0.9), (1, 0.1)), ((1, 1.0),)),
         (0.5, 0.1),
         Attention.of(2, 1, rows),
     )
-    plain = SentenceExplanation(first, first, first, first, (Score(-1, -1.5, 0.3),) * 3, (((0, 1.0),),) * 3)
+    plain = SentenceExplanation(first, first, first, first, (WordScore(-1, -1.5, 0.3),) * 3, (((0, 1.0),),) * 3)
     model = ModelInfo("m", kind, integration, "offline", 1)  # type: ignore[arg-type]
     return Explanation("d", "en", "de", model, (plain, attended))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synthetic_explanation import build
 
 from weitblick.errors import UserError
-from weitblick.explanation.attention import Attended, Attention, Row, visible
+from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow, visible
 from weitblick.explanation.schema import Explanation, text_of
 
 
@@ -20,7 +20,7 @@ def simplex(size: int) -> st.SearchStrategy[np.ndarray]:
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> tuple[int, int, list[Row]]:
+def rows(draw: st.DrawFn) -> tuple[int, int, list[AttentionRow]]:
     queries, heads = draw(st.integers(0, 3)), draw(st.integers(1, 3))
     made = []
     for _ in range(queries * heads):
@@ -28,7 +28,7 @@ def rows(draw: st.DrawFn) -> tuple[int, int, list[Row]]:
         masses = draw(simplex(len(sentences))) if sentences else []
         widths = [draw(st.integers(0, 6)) for _ in sentences]
         entries = [
-            Attended(sentence, float(mass), draw(simplex(width)) if width else np.zeros(0))
+            AttendedSentence(sentence, float(mass), draw(simplex(width)) if width else np.zeros(0))
             for sentence, mass, width in zip(sentences, masses, widths, strict=True)
         ]
         made.append(visible(entries))
@@ -38,7 +38,7 @@ def rows(draw: st.DrawFn) -> tuple[int, int, list[Row]]:
 @settings(deadline=None, max_examples=60)
 @given(rows())
 def test_packed_attention_comes_back_within_its_precision_and_in_decreasing_mass(
-    case: tuple[int, int, list[Row]],
+    case: tuple[int, int, list[AttentionRow]],
 ) -> None:
     queries, heads, given_rows = case
     attention = Attention.from_text(queries, heads, Attention.of(queries, heads, given_rows).to_text())
@@ -54,8 +54,10 @@ def test_packed_attention_comes_back_within_its_precision_and_in_decreasing_mass
 
 
 def test_the_average_of_heads_is_a_distribution_with_words_weighed_by_each_heads_mass() -> None:
-    one = Row((Attended(3, 1.0, np.array([1.0, 0.0])),), 1)
-    other = Row((Attended(3, 0.25, np.array([0.0, 1.0])), Attended(5, 0.75, np.array([1.0]))), 2)
+    one = AttentionRow((AttendedSentence(3, 1.0, np.array([1.0, 0.0])),), 1)
+    other = AttentionRow(
+        (AttendedSentence(3, 0.25, np.array([0.0, 1.0])), AttendedSentence(5, 0.75, np.array([1.0]))), 2
+    )
     average = Attention.of(1, 2, [one, other]).average(0)
     assert [entry.sentence for entry in average.entries] == [3, 5]
     assert [entry.mass for entry in average.entries] == pytest.approx([0.625, 0.375], abs=1e-4)
@@ -64,11 +66,11 @@ def test_the_average_of_heads_is_a_distribution_with_words_weighed_by_each_heads
 
 
 def test_a_row_lists_the_heaviest_sentences_and_keeps_the_mass_of_the_others() -> None:
-    entries = [Attended(index, 1 / 100, np.zeros(0)) for index in range(100)]
+    entries = [AttendedSentence(index, 1 / 100, np.zeros(0)) for index in range(100)]
     row = visible(entries, most=10)
     assert (len(row.entries), row.attended) == (10, 100)
     assert sum(entry.mass for entry in row.entries) + row.rest == pytest.approx(1.0)
-    assert len(visible([Attended(0, 0.001, np.zeros(0))]).entries) == 1
+    assert len(visible([AttendedSentence(0, 0.001, np.zeros(0))]).entries) == 1
 
 
 @pytest.mark.parametrize("kind", ["hierarchical", "none"])

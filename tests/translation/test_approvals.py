@@ -17,7 +17,7 @@ from weitblick.memory import Memory
 from weitblick.model.context import Context
 from weitblick.model.folder import load_model, save_model
 from weitblick.model.pointer import MemoryPointer
-from weitblick.translation.approvals import Candidate, Origin
+from weitblick.translation.approvals import ApprovedPair, Origin
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import split_documents
@@ -117,7 +117,7 @@ def test_search_agrees_with_forced_decoding():
     torch.testing.assert_close(table.exp().sum(-1), torch.ones(len(labels)), atol=1e-4, rtol=1e-4)
 
 
-def point(ours: Translator, candidates: list[Candidate]):
+def point(ours: Translator, candidates: list[ApprovedPair]):
     pointer = ours.approvals.pointer_to({(0, 0): candidates})
     ids = (
         ours.pipeline.encode_source(["The report was read."]),
@@ -132,16 +132,16 @@ def point(ours: Translator, candidates: list[Candidate]):
     return pointer, words.pointed
 
 
-def candidate(number: int, distance: float) -> Candidate:
+def candidate(number: int, distance: float) -> ApprovedPair:
     pair = SOURCES[number], TARGETS[number]
-    return Candidate(*pair, distance, Origin(*pair, pair=number))
+    return ApprovedPair(*pair, distance, Origin(*pair, pair=number))
 
 
 def test_of_conflicting_approvals_the_nearest_counts_more():
     ours = translator(sentence_attention="none")
     source = "The report was read."
     one, other = (
-        Candidate(source, target, distance, Origin(source, target))
+        ApprovedPair(source, target, distance, Origin(source, target))
         for target, distance in (("Der Bericht wurde verlesen.", 0.0), ("Der Bericht wurde verlesen!", 9.0))
     )
     pointer, pointed = point(ours, [other, one])

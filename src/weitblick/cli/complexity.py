@@ -12,7 +12,7 @@ from weitblick.cli.loading import prepare_torch
 from weitblick.cli.options import Json, Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
-    from weitblick.profiling.complexity import Candidate
+    from weitblick.profiling.complexity import ModelPlan
 
 PAPER_SHARES = {
     "Transformer": (1.0, 1.0),
@@ -82,7 +82,7 @@ def complexity(
 
 def _candidates(
     names: list[str], folders: list[str], paper: bool, source: int | None, target: int | None
-) -> list[Candidate]:
+) -> list[ModelPlan]:
     from weitblick.errors import UserError
     from weitblick.profiling.complexity import paper_candidates, read_candidate
     from weitblick.translation.translator import default_model

@@ -12,7 +12,7 @@ from weitblick.cli.options import Json, Seed
 from weitblick.files import protect_inputs
 
 if TYPE_CHECKING:
-    from weitblick.judgement import Verdict
+    from weitblick.judgement import Preference
 
 
 def register(app: typer.Typer) -> None:
@@ -62,36 +62,36 @@ def read(
 
     chosen = read_key(key)
     raters = [read_answers(path, chosen) for path in answers]
-    verdicts = judge_answers(chosen, raters)
+    preferences = judge_answers(chosen, raters)
     if as_json:
         report = {
             "systems": list(chosen.systems),
             "raters": [rater.rater for rater in raters],
             "items": len(chosen.left),
-            "questions": {verdict.question: _as_data(verdict) for verdict in verdicts},
+            "questions": {preference.question: _as_data(preference) for preference in preferences},
         }
         print_json(report)
         return
-    for verdict in verdicts:
-        _print_verdict(verdict, chosen.systems[1])
+    for preference in preferences:
+        _print_preference(preference, chosen.systems[1])
 
 
-def _as_data(verdict: Verdict) -> dict[str, Any]:
+def _as_data(preference: Preference) -> dict[str, Any]:
     from dataclasses import asdict
 
-    agreement = None if verdict.agreement is None else asdict(verdict.agreement)
-    return {"wins": verdict.wins, "ties": verdict.ties} | asdict(verdict.test) | {"agreement": agreement}
+    agreement = None if preference.agreement is None else asdict(preference.agreement)
+    return {"wins": preference.wins, "ties": preference.ties} | asdict(preference.test) | {"agreement": agreement}
 
 
-def _print_verdict(verdict: Verdict, system: str) -> None:
-    wins = ", ".join(f"{name} {count}" for name, count in verdict.wins.items())
-    test = verdict.test
-    typer.echo(f"{verdict.question}: {wins}, ties {verdict.ties}")
+def _print_preference(preference: Preference, system: str) -> None:
+    wins = ", ".join(f"{name} {count}" for name, count in preference.wins.items())
+    test = preference.test
+    typer.echo(f"{preference.question}: {wins}, ties {preference.ties}")
     typer.echo(
         f"  sign test by document for {system}, ties split: x = {test.x:g}, n = {test.n}, p = {test.p:.4f} (two-sided)"
     )
-    if verdict.agreement is not None:
-        found = verdict.agreement
+    if preference.agreement is not None:
+        found = preference.agreement
         cohen, fleiss = ("undefined" if k is None else f"{k:.2f}" for k in (found.cohen, found.fleiss))
         typer.echo(
             f"  {found.raters} raters agree in {found.plain:.0%} (Cohen's kappa {cohen}, Fleiss' kappa {fleiss})"

@@ -16,7 +16,7 @@ from weitblick.errors import UserError
 
 if TYPE_CHECKING:
     from weitblick.metrics.metric import Counts, Metric
-    from weitblick.metrics.translations import Translations
+    from weitblick.metrics.translations import AlignedTexts
 
 Language = Annotated[
     str | None,
@@ -135,7 +135,7 @@ def choose_metrics(
 
 
 def count_statistics(
-    metric: Metric, language: str | None, tokenised: bool, lines: list[str], texts: Translations
+    metric: Metric, language: str | None, tokenised: bool, lines: list[str], texts: AlignedTexts
 ) -> Counts:
     """A file's statistics. Tokenised files are for tokenised BLEU alone; every other metric reads running text."""
     from weitblick.metrics.metrics import MosesText, metric_statistics
@@ -162,7 +162,7 @@ def _report(
     path: str,
     language: str | None,
     tokenised: bool,
-    texts: Translations,
+    texts: AlignedTexts,
     *,
     per_sentence: bool,
     per_document: bool,
@@ -180,7 +180,7 @@ def _report(
 
 
 def _sentence_rows(
-    metrics: Sequence[Metric], counts: dict[str, Counts], lines: list[str], texts: Translations
+    metrics: Sequence[Metric], counts: dict[str, Counts], lines: list[str], texts: AlignedTexts
 ) -> list[dict[str, Any]]:
     """A row for each sentence with every metric that can tell sentences apart."""
     able = [metric for metric in metrics if metric.unit == "sentence"]
@@ -196,7 +196,7 @@ def _sentence_rows(
     return rows
 
 
-def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: Translations) -> list[dict[str, Any]]:
+def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: AlignedTexts) -> list[dict[str, Any]]:
     from weitblick.metrics.metrics import sum_documents
 
     scores = {

@@ -38,7 +38,7 @@ SPEECH = [
 
 
 @dataclass(frozen=True)
-class Row:
+class Condition:
     """A line of the table: one model read one way."""
 
     name: str
@@ -46,11 +46,11 @@ class Row:
     mode: ContextMode
 
 
-ROWS = (
-    Row("sentence-level", "sentence", "removed"),
-    Row("context-aware (H-Attention)", "h-attention", "own"),
-    Row("  its context removed", "h-attention", "removed"),
-    Row("  a random document's context", "h-attention", "random"),
+CONDITIONS = (
+    Condition("sentence-level", "sentence", "removed"),
+    Condition("context-aware (H-Attention)", "h-attention", "own"),
+    Condition("  its context removed", "h-attention", "removed"),
+    Condition("  a random document's context", "h-attention", "random"),
 )
 
 
@@ -100,7 +100,7 @@ def _figures(folder: Path, corpus: Path) -> dict[str, Any]:
     items = read_suite(corpus / "contrast.jsonl")
     documents = list(read_documents([corpus / "test.en", corpus / "test.de"]))[:BLEU_DOCUMENTS]
     translators = {name: Translator.load(folder / name / "best") for name in ("sentence", "h-attention")}
-    rows = [_row(row, translators[row.model], items, documents) for row in ROWS]
+    rows = [_row(row, translators[row.model], items, documents) for row in CONDITIONS]
     figures = {
         "format_version": FORMAT_VERSION,
         "corpus": {"preset": "small", "documents": DOCUMENTS, "seed": SEED, "items": len(items)},
@@ -111,7 +111,9 @@ def _figures(folder: Path, corpus: Path) -> dict[str, Any]:
     return figures
 
 
-def _row(row: Row, translator: Translator, items: list[ContrastItem], documents: list[Document]) -> dict[str, Any]:
+def _row(
+    row: Condition, translator: Translator, items: list[ContrastItem], documents: list[Document]
+) -> dict[str, Any]:
     encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_translations)
     result = summarise(judge_suite(translator.model, encoded, row.mode, seed=SEED))
     metric = build_metric("sacrebleu")
@@ -132,7 +134,7 @@ def _table(figures: dict[str, Any]) -> Table:
     table.add_column("model")
     for name in [*figures["rows"][0]["by_distance"], "BLEU"]:
         table.add_column(name, justify="right")
-    for row, shown in zip(figures["rows"], ROWS, strict=True):
+    for row, shown in zip(figures["rows"], CONDITIONS, strict=True):
         table.add_row(shown.name, *(f"{value:.3f}" for value in row["by_distance"].values()), f"{row['bleu']:.1f}")
     return table
 

@@ -19,7 +19,7 @@ SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class DiscourseCorpus:
     preset: str
     seed: int
     train: list[Document]
@@ -31,7 +31,7 @@ class Corpus:
         return {"train": self.train, "dev": self.dev, "test": self.test}[name]
 
 
-def describe(corpus: Corpus) -> dict[str, Any]:
+def describe(corpus: DiscourseCorpus) -> dict[str, Any]:
     """Sizes, and for each phenomenon its chance level and how many items it has of which kind."""
     phenomena: dict[str, Any] = {}
     for name in sorted({item.phenomenon or "" for item in corpus.contrast}):
@@ -59,7 +59,7 @@ def _counts(values: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(value for value in values if value is not None).items()))
 
 
-def write_corpus(corpus: Corpus, folder: str | Path) -> dict[str, Any]:
+def write_corpus(corpus: DiscourseCorpus, folder: str | Path) -> dict[str, Any]:
     """Write DIR/{train,dev,test}.{en,de}, DIR/contrast.jsonl and DIR/discourse.json; returns what the last one says.
 
     All files are complete before the first takes its place, and other files of the folder are left alone.

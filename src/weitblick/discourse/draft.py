@@ -41,7 +41,7 @@ def main_clause(subject: tuple[str, str], said: Predicate, opening: tuple[str, s
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Dependency:
     """`cue` decides `tested`: it stands `distance` sentences before it (after it if negative), or is part of it (None).
 
     `answer` is the right filling of the slot, `others` the wrong ones; `label` names the answer in reports.
@@ -59,8 +59,8 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    lines: tuple[tuple[Line, Unit | None], ...]
-    tested: tuple[tuple[int, Unit], ...]  # the units, with the index of their tested sentence
+    lines: tuple[tuple[Line, Dependency | None], ...]
+    tested: tuple[tuple[int, Dependency], ...]  # with the index of their tested sentence
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -93,14 +93,14 @@ def further(rng: random.Random, group: int) -> int:
 
 
 def lay_out(
-    rng: random.Random, units: list[Unit], singles: list[Line], filler: Callable[[], Line], spare: int
+    rng: random.Random, units: list[Dependency], singles: list[Line], filler: Callable[[], Line], spare: int
 ) -> Draft:
     """Place every unit at its distance and every single sentence anywhere; filler takes the places left and `spare`."""
     needed = sum(1 if unit.cue is None else 2 for unit in units) + len(singles) + spare
     length = max([needed, *(abs(unit.distance) + 1 for unit in units)])
     while (placed := _place(rng, units, length)) is None:
         length += 1
-    lines: list[tuple[Line, Unit | None] | None] = [None] * length
+    lines: list[tuple[Line, Dependency | None] | None] = [None] * length
     for start, unit in placed:
         lines[start] = (unit.tested, unit)
         if unit.cue is not None:
@@ -112,7 +112,7 @@ def lay_out(
     return Draft(complete, tuple(sorted(placed, key=lambda entry: entry[0])))
 
 
-def _place(rng: random.Random, units: list[Unit], length: int) -> list[tuple[int, Unit]] | None:
+def _place(rng: random.Random, units: list[Dependency], length: int) -> list[tuple[int, Dependency]] | None:
     """Places of the tested sentences, or None if this order of choices leads nowhere."""
     free = set(range(length))
     placed = []

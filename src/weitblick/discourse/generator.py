@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from typing import Any, Protocol
 
-from weitblick.discourse.corpus import Corpus
+from weitblick.discourse.corpus import DiscourseCorpus
 from weitblick.discourse.draft import Draft, realise
 from weitblick.discourse.rich import RichPreset
 from weitblick.discourse.small import SmallPreset
@@ -30,7 +30,7 @@ OPEN_ANSWERS = {"ambiguous-noun"}
 PRESETS: dict[str, type[Preset]] = {"small": SmallPreset, "rich": RichPreset}
 
 
-def generate(preset: str, documents: int, seed: int) -> Corpus:
+def generate(preset: str, documents: int, seed: int) -> DiscourseCorpus:
     """A corpus with so many training documents.
 
     Every split has its own stream of random numbers and the test comes first, so dev, test and suite are the same
@@ -45,7 +45,7 @@ def generate(preset: str, documents: int, seed: int) -> Corpus:
     test, items = _split(preset, "test", kind.test_documents, seed, taken)
     dev, _ = _split(preset, "dev", kind.dev_documents, seed, taken)
     train, _ = _split(preset, "train", documents, seed, taken)
-    return Corpus(preset, seed, train, dev, test, balance(items, random.Random(f"{preset} {seed} contrast")))
+    return DiscourseCorpus(preset, seed, train, dev, test, balance(items, random.Random(f"{preset} {seed} contrast")))
 
 
 def _split(

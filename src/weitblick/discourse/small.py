@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from weitblick.discourse.draft import SLOT, Deck, Draft, Line, Unit, further, lay_out, line, main_clause
+from weitblick.discourse.draft import SLOT, Deck, Dependency, Draft, Line, further, lay_out, line, main_clause
 from weitblick.discourse.german import GENDERS, PRONOUN, Gender, Noun, Predicate, english_a, predicate, with_words
 
 PHENOMENON = "pronoun-nominative"
@@ -144,13 +144,13 @@ class SmallPreset:
         units = [self._unit(*thing) for thing in drawn]
         return lay_out(self.rng, units, [], self._filler, spare=self.rng.randrange(3))
 
-    def _unit(self, kind: str, said: Predicate, gender: Gender) -> Unit:
+    def _unit(self, kind: str, said: Predicate, gender: Gender) -> Dependency:
         noun = self.rng.choice([noun for noun in NOUNS[kind] if noun.gender == gender])
         distance = further(self.rng, self.distances.draw())
         cue, tested = (None, self._same(noun, said)) if distance == 0 else (self._introduce(noun), self._take_up(said))
         pronouns = PRONOUN["nominative"]
         others = tuple(word for other, word in pronouns.items() if other != gender)
-        return Unit(PHENOMENON, distance, cue, tested, pronouns[gender], others, label=pronouns[gender])
+        return Dependency(PHENOMENON, distance, cue, tested, pronouns[gender], others, label=pronouns[gender])
 
     def _thing(self, noun: Noun) -> tuple[str, str]:
         if self.rng.random() < 0.5:

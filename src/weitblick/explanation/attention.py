@@ -28,7 +28,7 @@ LEVELS = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Attended:
+class AttendedSentence:
     """One context sentence: its index, its probability mass, and the weights of its words [W] before rescaling."""
 
     sentence: int
@@ -37,14 +37,14 @@ class Attended:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AttentionRow:
     """What one query word attends to with one head, or on average: sentences in decreasing mass.
 
     `attended` counts all sentences with any mass (a mean over heads for an average), `rest` is the mass of those that
     are not listed.
     """
 
-    entries: tuple[Attended, ...]
+    entries: tuple[AttendedSentence, ...]
     attended: float
     rest: float = 0.0
 
@@ -58,7 +58,7 @@ class Attention:
     data: bytes
 
     @classmethod
-    def of(cls, queries: int, heads: int, rows: Iterable[Row]) -> Attention:
+    def of(cls, queries: int, heads: int, rows: Iterable[AttentionRow]) -> Attention:
         """From rows in query-major order: every head of the first word, then of the second, ..."""
         rows = list(rows)
         entries = [
@@ -155,7 +155,7 @@ class Attention:
         """[queries, heads] how many sentences have any mass at all."""
         return self._arrays["attended"].reshape(self.queries, self.heads)
 
-    def row(self, query: int, head: int) -> Row:
+    def row(self, query: int, head: int) -> AttentionRow:
         if not (0 <= query < self.queries and 0 <= head < self.heads):
             raise IndexError(f"no row for word {query}, head {head}")
         arrays, index = self._arrays, query * self.heads + head
@@ -164,10 +164,10 @@ class Attention:
             levels = arrays["levels"][arrays["first_level"][entry] : arrays["first_level"][entry + 1]]
             peak = float(arrays["peaks"][entry]) / FINEST
             mass = float(arrays["masses"][entry]) / FINEST
-            entries.append(Attended(int(arrays["sentences"][entry]), mass, levels * (peak / LEVELS)))
-        return Row(tuple(entries), float(arrays["attended"][index]), float(arrays["rest"][index]) / FINEST)
+            entries.append(AttendedSentence(int(arrays["sentences"][entry]), mass, levels * (peak / LEVELS)))
+        return AttentionRow(tuple(entries), float(arrays["attended"][index]), float(arrays["rest"][index]) / FINEST)
 
-    def average(self, query: int, heads: Sequence[int] | None = None) -> Row:
+    def average(self, query: int, heads: Sequence[int] | None = None) -> AttentionRow:
         """Over the given heads, or all: masses are averaged, and word weights by the mass that each head gives."""
         rows = [self.row(query, head) for head in (range(self.heads) if heads is None else heads)]
         masses: dict[int, float] = {}
@@ -176,23 +176,25 @@ class Attention:
             masses[entry.sentence] = masses.get(entry.sentence, 0.0) + entry.mass
             words[entry.sentence] = words.get(entry.sentence, 0.0) + entry.mass * entry.words
         entries = [
-            Attended(sentence, mass / len(rows), words[sentence] / mass if mass else words[sentence])
+            AttendedSentence(sentence, mass / len(rows), words[sentence] / mass if mass else words[sentence])
             for sentence, mass in masses.items()
         ]
         entries.sort(key=lambda entry: (-entry.mass, entry.sentence))
         count = max(len(rows), 1)
-        return Row(tuple(entries), sum(row.attended for row in rows) / count, sum(row.rest for row in rows) / count)
+        return AttentionRow(
+            tuple(entries), sum(row.attended for row in rows) / count, sum(row.rest for row in rows) / count
+        )
 
 
 def _quantise(shares: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(shares * FINEST), 0, FINEST).astype("<u2")
 
 
-def visible(entries: Sequence[Attended], most: int = 24, least: float = 0.002) -> Row:
+def visible(entries: Sequence[AttendedSentence], most: int = 24, least: float = 0.002) -> AttentionRow:
     """A row that lists at most the `most` heaviest sentences and none lighter than `least`; the others are `rest`.
 
     The heaviest one is always listed. `attended` counts every entry with mass above zero.
     """
     ranked = sorted((entry for entry in entries if entry.mass > 0), key=lambda entry: (-entry.mass, entry.sentence))
     kept = [entry for place, entry in enumerate(ranked[:most]) if place == 0 or entry.mass >= least]
-    return Row(tuple(kept), len(ranked), max(0.0, sum(entry.mass for entry in ranked[len(kept) :])))
+    return AttentionRow(tuple(kept), len(ranked), max(0.0, sum(entry.mass for entry in ranked[len(kept) :])))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weitblick.errors import UserError
-from weitblick.explanation.attention import Row
+from weitblick.explanation.attention import AttentionRow
 from weitblick.explanation.influence import influence
 from weitblick.explanation.schema import Explanation, Word, Words
 
@@ -19,7 +19,7 @@ class Choice:
     word: int
     query: Word
     names: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[AttentionRow, ...]
 
 
 def choose(
@@ -50,9 +50,9 @@ def choose(
     )
 
 
-def _heaviest(row: Row, most: int, least: float) -> Row:
+def _heaviest(row: AttentionRow, most: int, least: float) -> AttentionRow:
     kept = tuple(entry for entry in row.entries[:most] if entry.mass >= least)
-    return Row(kept, row.attended, row.rest + sum(entry.mass for entry in row.entries[len(kept) :]))
+    return AttentionRow(kept, row.attended, row.rest + sum(entry.mass for entry in row.entries[len(kept) :]))
 
 
 def _check_place(explanation: Explanation, sentence: int, word: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from weitblick.documents.document import Document
 from weitblick.explanation.fetching import fetched_words
 from weitblick.explanation.packing import MOST_SENTENCES, AttentionPacker, means, sums
-from weitblick.explanation.schema import Explanation, ModelInfo, Score, SentenceExplanation, Words
+from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, Words, WordScore
 from weitblick.explanation.trace import Predictions, SentenceTrace, trace
 from weitblick.explanation.wording import words_in
 from weitblick.memory import Memory
@@ -30,7 +30,7 @@ LEAST_ALIGNED = 0.05
 
 
 @dataclass(frozen=True)
-class Translations:
+class DocumentTranslations:
     """A document's sentences and their translations, as ids without special ones; an over-long sentence counts as
     several, as it is translated.
 
@@ -76,7 +76,7 @@ def explain(
 
 def translations_of(
     translator: Translator, document: Document, beam: int | None = None, pointer: Approved | None = None
-) -> Translations:
+) -> DocumentTranslations:
     """Both translations, by beam search. Locked sentences keep their target, drafts are context of the first pass."""
     model, pipeline = translator.model, translator.pipeline
     units = split_documents([document], pipeline, translator.warn)
@@ -99,7 +99,7 @@ def translations_of(
 
     sources = by_position([unit.source for unit in units])
     texts = {unit.position: unit.text for unit in units}
-    return Translations(
+    return DocumentTranslations(
         [texts.get(position, "") for position in range(len(sources))],
         sources,
         by_position(together),
@@ -125,7 +125,7 @@ def _best(units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]]) -> list[
 def explain_translations(
     model: DocumentModel,
     pipeline: TextPipeline,
-    given: Translations,
+    given: DocumentTranslations,
     *,
     title: str,
     model_name: str = "model",
@@ -225,7 +225,7 @@ class _Choices:
         return "".join(text for _, _, text in surface) + "…"
 
 
-def _score(predictions: Predictions, start: int, end: int, choices: _Choices) -> Score:
+def _score(predictions: Predictions, start: int, end: int, choices: _Choices) -> WordScore:
     """A word's figures from those of its pieces. Its choice changed if that of any piece did: without context another
     piece is most probable than with, and not the one that was chosen."""
     pieces = slice(start, end)
@@ -235,7 +235,7 @@ def _score(predictions: Predictions, start: int, end: int, choices: _Choices) ->
         if best not in (predictions.best_with[place], choices.target[place]):
             instead = choices.text(start, place, best)
             break
-    return Score(
+    return WordScore(
         float(predictions.with_context[pieces].sum()),
         float(predictions.without_context[pieces].sum()),
         float(predictions.divergence[pieces].sum()),

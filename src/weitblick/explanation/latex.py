@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weitblick.escaping import latex_text
-from weitblick.explanation.attention import Row
+from weitblick.explanation.attention import AttentionRow
 from weitblick.explanation.choice import Choice, place
 from weitblick.explanation.schema import Explanation, Words
 
@@ -39,7 +39,7 @@ def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, 
     return "\n".join(lines) + "\n"
 
 
-def _head(explanation: Explanation, choice: Choice, name: str, row: Row, least: float) -> list[str]:
+def _head(explanation: Explanation, choice: Choice, name: str, row: AttentionRow, least: float) -> list[str]:
     attended = f"{row.attended:.3g}"
     lines = [rf"{name}: attends to {attended} of {len(explanation.sentences) - 1} sentences\\"]
     for entry in row.entries:

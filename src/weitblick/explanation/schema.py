@@ -58,7 +58,7 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class WordScore:
     """A target word of the context-aware translation, given the words before it, in nats.
 
     Its log-probability with and without context (summed over its pieces), the divergence KL(with || without) of the
@@ -120,7 +120,7 @@ class SentenceExplanation:
     target: Words
     target_without: Words
     context_words: Words
-    scores: tuple[Score, ...] = ()
+    scores: tuple[WordScore, ...] = ()
     alignment: tuple[tuple[tuple[int, float], ...], ...] = ()
     context_share: tuple[float, ...] = ()
     attention: Attention | None = None
@@ -233,7 +233,7 @@ def _sentence_from_json(value: Mapping[str, Any], model: ModelInfo) -> SentenceE
         target,
         _words_from_json(value["target_without"]) if "target_without" in value else target,
         _words_from_json(value["context_words"]) if "context_words" in value else source,
-        tuple(Score(*score) for score in value["scores"]),
+        tuple(WordScore(*score) for score in value["scores"]),
         tuple(tuple((int(index), float(weight)) for index, weight in word) for word in value["alignment"]),
         tuple(value["context_share"]),
         Attention.from_text(queries, model.heads, value["attention"]) if value["attention"] else None,

@@ -14,7 +14,7 @@ from weitblick.formats.blocks import BREAK, Block
 from weitblick.formats.flows import flows_of
 from weitblick.formats.placeholders import insert_words
 from weitblick.formats.protection import lost_numbers
-from weitblick.formats.rendering import TranslatedFlow, Unit, units_of
+from weitblick.formats.rendering import FlowSentence, TranslatedFlow, units_of
 from weitblick.translation.alignment import Alignment, align_by_place
 
 REFERENCE = re.compile("\ufdd0(\\d+):(\\d+)\ufdd1")
@@ -69,7 +69,7 @@ class TranslatableFile:
     def notes(self) -> list[str]:
         return list(self.content.notes)
 
-    def _sentence(self, unit: Unit) -> Sentence:
+    def _sentence(self, unit: FlowSentence) -> Sentence:
         block = self._flows[unit.flow].blocks[0]
         source = unit.words.show(unit.source).replace(BREAK, " ")
         return Sentence(source, block.target, block.status, block.id, {"block": unit.flow})
@@ -173,7 +173,7 @@ class TranslatableFile:
             insides[number] = insert_words(unit.source, insides[number], missing, alignment)
         return insides
 
-    def _needs_alignment(self, unit: Unit) -> bool:
+    def _needs_alignment(self, unit: FlowSentence) -> bool:
         """Whether a code stands inside the sentence, or a break that is not mere wrapping."""
         flow = self._flows[unit.flow]
         inside = range(unit.stretch.start, unit.stretch.end + 1)

@@ -16,7 +16,7 @@ from weitblick.translation.alignment import Alignment
 
 
 @dataclass(frozen=True)
-class Unit:
+class FlowSentence:
     """A sentence of the document: where it stands, as inside text, and the words in it that are no words."""
 
     flow: int
@@ -25,19 +25,19 @@ class Unit:
     words: Words
 
 
-def units_of(number: int, flow: Flow) -> list[Unit]:
+def units_of(number: int, flow: Flow) -> list[FlowSentence]:
     units = []
     for stretch in flow.stretches:
         shown = [code.shown for code in flow.words_in(stretch)]
         source = number_words(flow.text[stretch.start : stretch.end])
-        units.append(Unit(number, stretch, source, Words.of(source, shown)))
+        units.append(FlowSentence(number, stretch, source, Words.of(source, shown)))
     return units
 
 
 class TranslatedFlow:
     """The target's text of a flow, and for each word and break of the source where it is in the target."""
 
-    def __init__(self, flow: Flow, rows: Sequence[tuple[Unit, str | None, Alignment | None]]) -> None:
+    def __init__(self, flow: Flow, rows: Sequence[tuple[FlowSentence, str | None, Alignment | None]]) -> None:
         """`rows`: every sentence of the flow, its target as inside text (None: it stays as it is), the alignment of
         the two."""
         self.flow = flow
@@ -59,7 +59,7 @@ class TranslatedFlow:
             self._fixed[at] = len(self.text) + at - start
         self.text += self.flow.text[start:end]
 
-    def _add(self, unit: Unit, target: str) -> None:
+    def _add(self, unit: FlowSentence, target: str) -> None:
         breaks = iter([at for at, letter in enumerate(target) if letter == BREAK])
         for at, letter in enumerate(unit.source):
             if letter == BREAK:
@@ -68,7 +68,7 @@ class TranslatedFlow:
                 self._fixed[unit.stretch.start + at] = len(self.text) + target.index(letter)
         self.text += target
 
-    def _cut(self, unit: Unit, inside: str, alignment: Alignment | None) -> str:
+    def _cut(self, unit: FlowSentence, inside: str, alignment: Alignment | None) -> str:
         """The target with a break for each break of the source, never less."""
         breaks = [at for at, letter in enumerate(unit.source) if letter == BREAK]
         if not breaks:
@@ -81,7 +81,7 @@ class TranslatedFlow:
             segments.append(unit.words.show(segments[-1]))
         return BREAK.join(segments)
 
-    def _shares(self, unit: Unit, breaks: Sequence[int]) -> list[float]:
+    def _shares(self, unit: FlowSentence, breaks: Sequence[int]) -> list[float]:
         """How much of a sentence each segment should have: as much as in the source and, of cues, as can be read."""
         edges = [0, *breaks, len(unit.source)]
         lengths = [float(last - first) for first, last in pairwise(edges)]

@@ -27,7 +27,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Preference:
     """All raters' judgements of one question.
 
     wins, ties  judgements: one for each rater and document
@@ -72,21 +72,21 @@ def _choice(given: object, item: str, question: str, path: Path) -> str:
     return str(choice)
 
 
-def judge_answers(key: Key, raters: Sequence[Answers]) -> list[Verdict]:
-    """One verdict for each question, over all judgements of all raters."""
+def judge_answers(key: Key, raters: Sequence[Answers]) -> list[Preference]:
+    """One preference for each question, over all judgements of all raters."""
     if not raters:
         raise UserError("no answers", remedy="name at least one file of answers")
     _check_distinct(raters)
-    return [_verdict(question, key, raters) for question in QUESTIONS]
+    return [_preference(question, key, raters) for question in QUESTIONS]
 
 
-def _verdict(question: str, key: Key, raters: Sequence[Answers]) -> Verdict:
+def _preference(question: str, key: Key, raters: Sequence[Answers]) -> Preference:
     preferred = [[_side(a.choices[item][question], item, key) for item in key.left] for a in raters]
     flat = [choice for row in preferred for choice in row]
     decided = [_majority(choices) for choices in zip(*preferred, strict=True)]
     test = sign_test(decided.count(SECOND) + decided.count(TIE) / 2, len(decided))
     wins = {key.systems[0]: flat.count(FIRST), key.systems[1]: flat.count(SECOND)}
-    return Verdict(question, wins, flat.count(TIE), test, agreement(preferred, [FIRST, SECOND, TIE]))
+    return Preference(question, wins, flat.count(TIE), test, agreement(preferred, [FIRST, SECOND, TIE]))
 
 
 def _majority(choices: Sequence[str]) -> str:

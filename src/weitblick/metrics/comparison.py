@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from weitblick.errors import UserError
-from weitblick.metrics.metric import Counts, Metric, Unit
+from weitblick.metrics.metric import CountedBy, Counts, Metric
 from weitblick.metrics.metrics import sum_documents
-from weitblick.metrics.significance import Comparison, Estimate, Interval, compare, estimate
+from weitblick.metrics.significance import Comparison, Interval, SystemScore, compare, estimate
 
 BETTER, CLEARLY_BETTER, WORSE = "†", "‡", "▽"
 LEVEL, STRICT_LEVEL = 0.05, 0.01
@@ -39,7 +39,7 @@ def compare_systems(
     count: Callable[[Metric, Path], Counts],
     lengths: Sequence[int],
     *,
-    unit: Unit = "sentence",
+    unit: CountedBy = "sentence",
     trials: int,
     seed: int,
 ) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def compare_systems(
     return report
 
 
-def _row(own: Estimate, against: Comparison | None) -> dict[str, Any]:
+def _row(own: SystemScore, against: Comparison | None) -> dict[str, Any]:
     row: dict[str, Any] = {
         "score": own.score,
         "interval": _pair(own.interval),

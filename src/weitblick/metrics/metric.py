@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Unit = Literal["sentence", "document"]
+CountedBy = Literal["sentence", "document"]
 Counts = NDArray[np.float64]
 
 
@@ -32,7 +32,7 @@ class Metric(ABC):
 
     name: str
     label: str
-    unit: Unit = "sentence"
+    unit: CountedBy = "sentence"
 
     @property
     @abstractmethod

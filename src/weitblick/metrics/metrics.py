@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from weitblick.errors import UserError
 from weitblick.metrics.meteor import METEOR_LANGUAGES, Meteor
-from weitblick.metrics.metric import Counts, Metric, Unit
+from weitblick.metrics.metric import CountedBy, Counts, Metric
 
 MAX_ORDER = 4
 
@@ -21,7 +21,7 @@ class Bleu(Metric):
     Counts: hypothesis length, reference length, matched n-grams by order, hypothesis n-grams by order.
     """
 
-    def __init__(self, name: str, label: str, tokenizer: MosesText | None = None, unit: Unit = "sentence") -> None:
+    def __init__(self, name: str, label: str, tokenizer: MosesText | None = None, unit: CountedBy = "sentence") -> None:
         from sacrebleu.metrics.bleu import BLEU
 
         self.name, self.label, self.unit, self._moses = name, label, unit, tokenizer

@@ -30,7 +30,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SystemScore:
     """A system's mean score over its runs, its interval over resampled units and runs, and the runs' spread."""
 
     score: float
@@ -53,11 +53,11 @@ class Comparison:
     p_bootstrap: float
 
 
-def estimate(metric: Metric, runs: Sequence[Counts], trials: int = TRIALS, seed: int = 1) -> Estimate:
+def estimate(metric: Metric, runs: Sequence[Counts], trials: int = TRIALS, seed: int = 1) -> SystemScore:
     """`runs`: one matrix of counts [N, K] for each optimiser run."""
     samples = np.concatenate(list(_bootstrap_scores(metric, [runs], trials, seed)))[:, 0]
     scores = [float(metric.score(run.sum(axis=0))) for run in runs]
-    return Estimate(float(np.mean(scores)), _interval(samples), scores)
+    return SystemScore(float(np.mean(scores)), _interval(samples), scores)
 
 
 def compare(

@@ -21,7 +21,7 @@ class JudgedText:
 
 
 @dataclass(frozen=True)
-class Translations:
+class AlignedTexts:
     """One or more references and, for each file of translations, the translation of every reference sentence.
 
     `lengths` tells how many sentences each document has; `hypotheses` keeps the order in which files were given.
@@ -51,7 +51,7 @@ def read_text(path: str | Path) -> JudgedText:
 
 def read_translations(
     references: Sequence[str | Path], hypotheses: Sequence[str | Path], source: str | Path | None = None
-) -> Translations:
+) -> AlignedTexts:
     """Read and align. The documents are the first reference's; where it has only one, those of the first file with
     more."""
     gold = read_text(references[0])
@@ -67,7 +67,7 @@ def read_translations(
         if len(lengths) == 1 and len(text.lengths) > 1:
             lengths = text.lengths
     translated = {path: text.sentences for path, text in aligned.items()}
-    return Translations([text.sentences for text in (gold, *more)], lengths, translated, sources)
+    return AlignedTexts([text.sentences for text in (gold, *more)], lengths, translated, sources)
 
 
 def _align(gold: JudgedText, path: str | Path) -> JudgedText:

@@ -22,7 +22,7 @@ from weitblick.documents.document import Document
 from weitblick.memory import Memory
 from weitblick.memory.selection import Sentences
 from weitblick.model.approved import Place
-from weitblick.translation.approvals import Candidate, Origin, stored_candidates
+from weitblick.translation.approvals import ApprovedPair, Origin, stored_candidates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator, windows
 from weitblick.translation.units import join_documents, split_documents
@@ -82,7 +82,7 @@ class Simulation:
             units = split_documents(window, self.translator.pipeline, self.translator.warn)
             pointer = None
             if approvals is not None and pairs is not None:
-                wanted: dict[Place, list[Candidate]] = {}
+                wanted: dict[Place, list[ApprovedPair]] = {}
                 for number in range(len(window)):
                     members = [unit for unit in units if unit.document == number]
                     chosen = self._candidates(name, pairs, first + number, approvals.most)
@@ -95,7 +95,7 @@ class Simulation:
                 self.progress(name, len(found[-1]))
         return found
 
-    def _candidates(self, name: str, pairs: Sequence[Pairs], document: int, most: int) -> list[list[Candidate]]:
+    def _candidates(self, name: str, pairs: Sequence[Pairs], document: int, most: int) -> list[list[ApprovedPair]]:
         """What each sentence of a document may look at."""
         own = self.references[document]
         before = self._before(name, pairs, document)
@@ -108,7 +108,7 @@ class Simulation:
             stored = stored_candidates(self.memory, source, most, visible)
             room = max(most // 2, most - len(stored))
             numbers = search.nearest(source.split(), room, range(visible))
-            near = [Candidate(*pool[n], float(visible - 1 - n), Origin(*pool[n])) for n in numbers]
+            near = [ApprovedPair(*pool[n], float(visible - 1 - n), Origin(*pool[n])) for n in numbers]
             usable = [candidate for candidate in near if candidate.source.strip() and candidate.target.strip()]
             rows.append(usable + stored[: most - len(usable)])
         return rows

@@ -172,8 +172,8 @@ def translate_with(
     """The documents translated with own, removed or random context."""
     without_targets = [Document(d.id, tuple(map(Sentence, d.sources))) for d in documents]
     if context != "random" or translator.model.context is None:
-        wishes = {**vars(options), "context": context == "own"}
-        return list(translator.translate_documents(without_targets, **wishes))
+        keywords = {**vars(options), "context": context == "own"}
+        return list(translator.translate_documents(without_targets, **keywords))
     order = reading_order(len(documents), seed)
     translated: dict[int, Document] = {}
     place = 0

@@ -23,7 +23,7 @@ PAPER_SOURCE, PAPER_TARGET = 19_270, 21_000
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ModelPlan:
     """A model to be measured: its name, what it is built from, and the folder of its weights if it has been trained."""
 
     name: str
@@ -55,7 +55,7 @@ class Size:
         return {"model": self.model, "parameters": self.parameters, "parts": self.parts, "frozen": self.frozen}
 
 
-def measure_size(candidate: Candidate) -> Size:
+def measure_size(candidate: ModelPlan) -> Size:
     with torch.device("meta"):
         model = candidate.build()
     parts: dict[str, int] = {}
@@ -102,18 +102,18 @@ PAPER_ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 """The models of the paper's Table 4 and those beside them: changes to the model and to the context section."""
 
 
-def paper_candidates(source_size: int | None, target_size: int | None) -> list[Candidate]:
+def paper_candidates(source_size: int | None, target_size: int | None) -> list[ModelPlan]:
     """The rows of the paper at its sizes, encoder integration."""
     sizes = (source_size or PAPER_SOURCE, target_size or PAPER_TARGET)
     return [
-        Candidate(name, ModelSection(**model), ContextSection(**context), *sizes, ContextStageSection())
+        ModelPlan(name, ModelSection(**model), ContextSection(**context), *sizes, ContextStageSection())
         for name, (model, context) in PAPER_ROWS.items()
     ]
 
 
 def read_candidate(
     path: str | Path, overrides: Sequence[str] = (), source_size: int | None = None, target_size: int | None = None
-) -> Candidate:
+) -> ModelPlan:
     """A recipe file or a model folder. Without sizes a recipe gets the paper's vocabularies, or, where it has a joint
     one, as many types as it has merges."""
     path = Path(path)
@@ -125,7 +125,7 @@ def read_candidate(
     recipe = load_recipe(path, overrides)
     sizes = _vocabulary_sizes(recipe, source_size, target_size)
     context = ContextSection() if recipe.stage == "sentence" else recipe.context
-    return Candidate(path.stem, recipe.model, context, *sizes, recipe.context_stage)
+    return ModelPlan(path.stem, recipe.model, context, *sizes, recipe.context_stage)
 
 
 def _vocabulary_sizes(recipe: Recipe, source: int | None, target: int | None) -> tuple[int, int]:
@@ -140,13 +140,13 @@ def _vocabulary_sizes(recipe: Recipe, source: int | None, target: int | None) ->
     return size, size
 
 
-def _read_folder(folder: Path) -> Candidate:
+def _read_folder(folder: Path) -> ModelPlan:
     if not (folder / CONFIG).exists():
         remedy = f"name {folder / 'best'}" if (folder / "best" / CONFIG).exists() else "name a recipe or a model folder"
         raise UserError("is not a model folder", where=folder, remedy=remedy)
     config = read_json(folder / CONFIG)
     check_format_version(config, FORMAT_VERSION, folder / CONFIG)
-    return Candidate(
+    return ModelPlan(
         str(folder),
         validate(ModelSection, config["model"], str(folder / CONFIG)),
         validate(ContextSection, config["context"], str(folder / CONFIG)),

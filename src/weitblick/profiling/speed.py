@@ -15,7 +15,7 @@ from weitblick.batches.batch import Batch, pack_pairs
 from weitblick.model.context import PLAIN, ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import load_model
-from weitblick.profiling.complexity import Candidate
+from weitblick.profiling.complexity import ModelPlan
 from weitblick.text.special import EOS
 from weitblick.training.optimisation import Optimiser
 from weitblick.translation.options import TranslationOptions
@@ -66,7 +66,7 @@ class Workload:
 
 
 def measure_speed(
-    candidates: Sequence[Candidate], workload: Workload, rounds: int = 5, say: Callable[[str], None] | None = None
+    candidates: Sequence[ModelPlan], workload: Workload, rounds: int = 5, say: Callable[[str], None] | None = None
 ) -> list[Speed]:
     """Models take turns in every round, so that whatever else the machine does hits all of them alike."""
     runs = [_Run(candidate, workload) for candidate in candidates]
@@ -84,7 +84,7 @@ def measure_speed(
 
 
 class _Run:
-    def __init__(self, candidate: Candidate, workload: Workload) -> None:
+    def __init__(self, candidate: ModelPlan, workload: Workload) -> None:
         self.name = candidate.name
         self.training: list[float] = []
         self.decoding: list[float] = []
@@ -132,7 +132,7 @@ class _Run:
         return sum(len(best.ids) + 1 for best, *_ in found) / (time.perf_counter() - started)
 
 
-def _model(candidate: Candidate) -> DocumentModel:
+def _model(candidate: ModelPlan) -> DocumentModel:
     """The trained model, or a fresh one that never ends a sentence, so that all of them produce as many words."""
     if candidate.folder is not None:
         return load_model(candidate.folder).model

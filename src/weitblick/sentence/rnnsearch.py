@@ -36,15 +36,15 @@ class GatedUnit(nn.Module):
 
 
 @dataclass(frozen=True)
-class Memory:
+class SourceMemory:
     """What attention reads: encoder states [S, W, 2 d], their keys [S, W, d], and a bias [S, 1, W], -inf at padding."""
 
     states: Tensor
     keys: Tensor
     bias: Tensor
 
-    def select(self, sentences: Tensor | slice) -> Memory:
-        return Memory(self.states[sentences], self.keys[sentences], self.bias[sentences])
+    def select(self, sentences: Tensor | slice) -> SourceMemory:
+        return SourceMemory(self.states[sentences], self.keys[sentences], self.bias[sentences])
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,16 @@ class Decoder(nn.Module):
         """The backward encoder's last state [S, d] -> first states of both units [2, S, d]"""
         return torch.stack(torch.tanh(self.initial(backward)).chunk(2, -1))
 
-    def memory(self, states: Tensor, layout: Layout) -> Memory:
+    def memory(self, states: Tensor, layout: Layout) -> SourceMemory:
         """Packed encoder states [T, 2 d] -> what attention reads."""
         mask = layout.mask
         bias = torch.zeros(mask.shape, dtype=states.dtype, device=mask.device).masked_fill_(~mask, -torch.inf)
-        return Memory(layout.pad(states), layout.pad(self.key(states)), bias[:, None])
+        return SourceMemory(layout.pad(states), layout.pad(self.key(states)), bias[:, None])
 
     def word(self, embedded: Tensor) -> Word:
         return Word(self.word_query(embedded), self.word_unit(embedded), self.word_readout(embedded))
 
-    def step(self, word: Word, states: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def step(self, word: Word, states: Tensor, memory: SourceMemory) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """states [2, S * K, d] -> new states, the context in d dimensions, the readout (both [S * K, d]) and attention
         weights [S, K, W]"""
         lower, upper = states
@@ -103,7 +103,7 @@ class Decoder(nn.Module):
 class RNNSearchCache(DecodeCache):
     """Memories and first states by sentence; states of both units by hypothesis once there are any."""
 
-    def __init__(self, memory: Memory, first: Tensor) -> None:
+    def __init__(self, memory: SourceMemory, first: Tensor) -> None:
         super().__init__()
         self.memory, self.first = memory, first
         self.states: Tensor | None = None

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from weitblick.documents.document import Document, Sentence
-from weitblick.explanation.explain import Translations, explain_translations
+from weitblick.explanation.explain import DocumentTranslations, explain_translations
 from weitblick.explanation.influence import differences
 from weitblick.memory import Memory
 from weitblick.server.engine import Engine
@@ -34,7 +34,7 @@ def explain_row(
     sources = _encoded(pipeline, [one.source for one in rows], "source")
     targets = _encoded(pipeline, [one.target for one in rows], "target")
     (without,) = _encoded(pipeline, [alone], "target")
-    given = Translations(
+    given = DocumentTranslations(
         [one.source for one in rows],
         sources,
         targets,

@@ -11,9 +11,9 @@ from typing import Any
 
 from weitblick.config.recipe import ContextSection, ContextStageSection, DataSection, Recipe, StageSection
 from weitblick.discourse import generate
-from weitblick.discourse.corpus import Corpus
+from weitblick.discourse.corpus import DiscourseCorpus
 from weitblick.files import read_lines
-from weitblick.profiling.complexity import PAPER_SOURCE, PAPER_TARGET, Candidate
+from weitblick.profiling.complexity import PAPER_SOURCE, PAPER_TARGET, ModelPlan
 from weitblick.profiling.speed import Workload, measure_speed
 from weitblick.study.steps import Ledger, Step
 from weitblick.study.study import DiscourseSection
@@ -87,7 +87,7 @@ class _Speeds:
             sizes = (recipe.text.merges,) * 2 if joint else (PAPER_SOURCE, PAPER_TARGET)
             name = f"{recipe.model.architecture}, {context.kind} {context.integration}"
             self.say(f"timing a few updates: {name}")
-            candidate = Candidate(name, recipe.model, context, *sizes, ContextStageSection())
+            candidate = ModelPlan(name, recipe.model, context, *sizes, ContextStageSection())
             (speed,) = measure_speed([candidate], Workload(documents, SENTENCES, WORDS), rounds=1)
             self._known[key, documents] = speed.training, speed.decoding
         return self._known[key, documents]
@@ -119,7 +119,7 @@ class CorpusSize:
         self._sizes: dict[str, _Size | None] = {}
 
     @cached_property
-    def _sample(self) -> Corpus:
+    def _sample(self) -> DiscourseCorpus:
         assert self.discourse is not None
         return generate(self.discourse.preset, min(SAMPLE, self.discourse.documents), self.discourse.seed)
 

@@ -28,7 +28,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A row of a table; one without cells is a heading."""
 
     label: str
@@ -42,7 +42,7 @@ class Table:
     key: str
     caption: str
     columns: Sequence[str]
-    lines: Sequence[Line]
+    lines: Sequence[TableLine]
     data: dict[str, Any] = field(default_factory=dict)
     note: str = ""
 
@@ -67,11 +67,11 @@ def _sections(rows: Sequence[Row], directions: Sequence[str]) -> list[tuple[str,
     return [(title, members) for title, members in sections if members]
 
 
-def _lines(sections: list[tuple[str, list[Row]]], cells: dict[str, list[Cell]]) -> list[Line]:
+def _lines(sections: list[tuple[str, list[Row]]], cells: dict[str, list[Cell]]) -> list[TableLine]:
     lines = []
     for title, members in sections:
-        lines += [Line(title)] if title else []
-        lines += [Line(row.name, cells[row.id]) for row in members]
+        lines += [TableLine(title)] if title else []
+        lines += [TableLine(row.name, cells[row.id]) for row in members]
     return lines
 
 
@@ -126,7 +126,7 @@ def _contrast(rows: Sequence[Row], plan: Plan, ledger: Ledger) -> list[Table]:
         cells = {row: [Cell("" if v is None else f"{v:.3f}") for v in column] for row, column in values.items()}
         lines = _lines(_sections_by_direction(rows), _bold_best(values, cells))
         counts = [first["items"], *(first["by_distance"][d]["items"] for d in distances)]
-        lines.append(Line("items", [*(Cell(str(count)) for count in counts), Cell(), Cell()]))
+        lines.append(TableLine("items", [*(Cell(str(count)) for count in counts), Cell(), Cell()]))
         tables.append(
             Table(
                 "table3" if len(plan.contrasts) == 1 else f"table3-{corpus}-{suite}",

@@ -22,14 +22,16 @@ KINDS: dict[str, type[TextPipeline]] = {
     kind.kind: kind for kind in (MosesPipeline, SentencePiecePipeline, MarianPipeline)
 }
 
-Corpus = Iterable[Document] | tuple[Iterable[str], Iterable[str]]
+TrainingText = Iterable[Document] | tuple[Iterable[str], Iterable[str]]
 
 
 def load_pipeline(folder: str | Path) -> TextPipeline:
     return load(folder, KINDS)
 
 
-def learn_pipeline(corpus: Corpus, section: TextSection, *, seed: int = 1, workers: int | None = None) -> TextPipeline:
+def learn_pipeline(
+    corpus: TrainingText, section: TextSection, *, seed: int = 1, workers: int | None = None
+) -> TextPipeline:
     """Learn the pipeline of a recipe from documents, or from (sources, targets), read once and never held in memory.
 
     The result depends on the text alone. `seed` is accepted because every step of a run takes it; nothing here is
@@ -59,7 +61,7 @@ def _check_found(source: Counter[str], target: Counter[str], languages: tuple[st
             raise UserError(f"no {side} text ({language}) to learn a text pipeline from", remedy="check data.train")
 
 
-def _sides(corpus: Corpus) -> Iterator[tuple[Side, list[str]]]:
+def _sides(corpus: TrainingText) -> Iterator[tuple[Side, list[str]]]:
     """The corpus as chunks of sentences of either side."""
     if isinstance(corpus, tuple):
         yield from (("source", chunk) for chunk in chunks(corpus[0]))

@@ -45,7 +45,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ApprovedPair:
     """An approved pair that a sentence may look at, and how far away its approval is: 0 is the nearest."""
 
     source: str
@@ -82,14 +82,16 @@ class Approvals:
         if not approved and (memory is None or not len(memory)):
             return None
         near = {document: Sentences([unit.source for unit in own]) for document, own in approved.items()}
-        wanted: dict[Place, list[Candidate]] = {}
+        wanted: dict[Place, list[ApprovedPair]] = {}
         for unit in units:
             if not unit.locked:
                 own = approved.get(unit.document, [])
                 wanted[unit.document, unit.position] = self._candidates(unit, own, near.get(unit.document), memory)
         return self.pointer_to(wanted, memory)
 
-    def pointer_to(self, wanted: Mapping[Place, Sequence[Candidate]], memory: Memory | None = None) -> Approved | None:
+    def pointer_to(
+        self, wanted: Mapping[Place, Sequence[ApprovedPair]], memory: Memory | None = None
+    ) -> Approved | None:
         """The pointer of sentences whose candidates are known."""
         numbers: dict[tuple[str, str], int] = {}
         origins: list[Origin] = []
@@ -107,13 +109,13 @@ class Approvals:
 
     def _candidates(
         self, unit: Unit, locked: Sequence[Unit], near: Sentences | None, memory: Memory | None
-    ) -> list[Candidate]:
+    ) -> list[ApprovedPair]:
         """The best of both, half of the places for each as long as there are enough."""
         stored = stored_candidates(memory, unit.text, self.most, len(locked))
         room = max(self.most // 2, self.most - len(stored))
         own = [locked[number] for number in near.nearest(unit.source, room)] if near is not None else []
         found = [
-            Candidate(
+            ApprovedPair(
                 one.text,
                 one.target or "",
                 float(abs(one.position - unit.position) - 1),
@@ -211,14 +213,14 @@ class Approvals:
         return float(words.log_probabilities(packed.labels).mean())
 
 
-def stored_candidates(memory: Memory | None, source: str, most: int, nearer: int) -> list[Candidate]:
+def stored_candidates(memory: Memory | None, source: str, most: int, nearer: int) -> list[ApprovedPair]:
     """Pairs of a memory for a sentence, the latest nearest; what its own document has approved (`nearer`) is before."""
     if memory is None:
         return []
     pairs = memory.candidates(source, most)
     order = {pair.id: number for number, pair in enumerate(sorted(pairs, key=lambda pair: -pair.rank))}
     nearer = min(nearer, MOST_NEARER)
-    return [Candidate(pair.source, pair.target, float(nearer + order[pair.id]), _origin(pair)) for pair in pairs]
+    return [ApprovedPair(pair.source, pair.target, float(nearer + order[pair.id]), _origin(pair)) for pair in pairs]
 
 
 def _origin(pair: Pair) -> Origin:

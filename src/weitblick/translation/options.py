@@ -11,7 +11,7 @@ from weitblick.memory import Memory
 from weitblick.translation.beam import SearchOptions
 
 
-class Wishes(TypedDict, total=False):
+class TranslationKeywords(TypedDict, total=False):
     """The keywords of `Translator`'s methods: any field of `TranslationOptions`."""
 
     beam: int | None

@@ -23,7 +23,7 @@ from weitblick.model.folder import CONFIG, load_model
 from weitblick.text.base import TextPipeline
 from weitblick.translation.alignment import Alignment, align
 from weitblick.translation.approvals import Approvals
-from weitblick.translation.options import TranslationOptions, Wishes
+from weitblick.translation.options import TranslationKeywords, TranslationOptions
 from weitblick.translation.streaming import Stream
 from weitblick.translation.units import TranslatedDocument, Unit, Warn, join_documents, split_documents
 from weitblick.translation.window import translate_units
@@ -69,24 +69,28 @@ class Translator:
             model = quantize_linears(model)
         return cls(model, loaded.pipeline, warn=warn)
 
-    def translate(self, text: Text, **wishes: Unpack[Wishes]) -> Document:
+    def translate(self, text: Text, **keywords: Unpack[TranslationKeywords]) -> Document:
         """The document with targets. Text may be a document, a list of sentences, or a sentence a line."""
-        return next(self.translate_documents([as_document(text)], **wishes))
+        return next(self.translate_documents([as_document(text)], **keywords))
 
-    def translate_documents(self, documents: Iterable[Document], **wishes: Unpack[Wishes]) -> Iterator[Document]:
+    def translate_documents(
+        self, documents: Iterable[Document], **keywords: Unpack[TranslationKeywords]
+    ) -> Iterator[Document]:
         """Each document with targets, in order. Documents are read some at a time and translated together."""
-        for translated in self.translations(documents, **wishes):
+        for translated in self.translations(documents, **keywords):
             yield translated.document
 
-    def translations(self, documents: Iterable[Document], **wishes: Unpack[Wishes]) -> Iterator[TranslatedDocument]:
+    def translations(
+        self, documents: Iterable[Document], **keywords: Unpack[TranslationKeywords]
+    ) -> Iterator[TranslatedDocument]:
         """As `translate_documents`, together with scores and the n best translations of every sentence."""
-        options = TranslationOptions(**wishes)
+        options = TranslationOptions(**keywords)
         for window in windows(documents):
             yield from self.translate_window(window, options)
 
-    def stream(self, **wishes: Unpack[Wishes]) -> Stream:
+    def stream(self, **keywords: Unpack[TranslationKeywords]) -> Stream:
         """A document that comes sentence by sentence, for online models: `stream.translate(sentence)`."""
-        options = TranslationOptions(**wishes)
+        options = TranslationOptions(**keywords)
         able = options.memory is not None or self.model.pointer is not None
         return Stream(self.model, self.pipeline, options, self.warn, self.approvals if able else None)
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weitblick.discourse.draft import SLOT, Deck, Draft, Line, Unit, further, lay_out, line, main_clause
+from weitblick.discourse.draft import SLOT, Deck, Dependency, Draft, Line, further, lay_out, line, main_clause
 from weitblick.discourse.german import (
     ENDING,
     GENDERS,
@@ -88,7 +88,7 @@ class RichPreset:
         self.registers = Deck(rng, registers + [("Sie", group) for group in ELSEWHERE])
 
     def draft(self) -> Draft:
-        units: list[Unit] = []
+        units: list[Dependency] = []
         kinds = set(KINDS)
         if self.rng.random() < 0.5:
             word, right = self.words.draw()
@@ -104,7 +104,7 @@ class RichPreset:
 
     # Things and what refers to them
 
-    def _taken_up(self, kind: str, reference: Reference) -> Unit:
+    def _taken_up(self, kind: str, reference: Reference) -> Dependency:
         pool = KINDS[kind].held_out if reference.unseen else KINDS[kind].nouns
         noun = self.rng.choice([noun for noun in pool if noun.gender == reference.gender])
         distance = further(self.rng, reference.group)
@@ -115,7 +115,7 @@ class RichPreset:
             POSSESSIVES: self._part,
         }
         tested, answer, others, label = build[reference.phenomenon](kind, noun, distance == 0)
-        return Unit(reference.phenomenon, distance, cue, tested, answer, others, label, reference.unseen)
+        return Dependency(reference.phenomenon, distance, cue, tested, answer, others, label, reference.unseen)
 
     def _subject(self, kind: str, noun: Noun, same: bool) -> tuple[Line, str, tuple[str, ...], str]:
         said, name = self.rng.choice(KINDS[kind].said), self.rng.choice(NAMES)
@@ -195,16 +195,16 @@ class RichPreset:
 
     # Topics and registers
 
-    def _ambiguous(self, right: Noun, wrong: Noun, cues: Sequence[Predicate]) -> Unit:
+    def _ambiguous(self, right: Noun, wrong: Noun, cues: Sequence[Predicate]) -> Dependency:
         name, someone = self.rng.choice(NAMES), self.rng.choice(NAMES)
         frame = self.rng.choice(MENTIONS)
         tested = main_clause((name, name), _fill(frame, (f"the {right.english}", SLOT)), self._opening())
         cue = main_clause((someone, someone), self.rng.choice(cues), self._opening())
         distance = further(self.rng, self.word_groups.draw())
         answers = right.the(frame.case), (wrong.the(frame.case),)
-        return Unit(AMBIGUOUS_NOUN, distance, cue, tested, *answers, label=right.german)
+        return Dependency(AMBIGUOUS_NOUN, distance, cue, tested, *answers, label=right.german)
 
-    def _address(self, register: Register, group: int) -> Unit:
+    def _address(self, register: Register, group: int) -> Dependency:
         name, said = self.rng.choice(NAMES), self.rng.choice(UTTERANCES)
         who = self.rng.choice(ACQUAINTANCES[register])
         english, verb, rest, case = self.rng.choice(MEETINGS)
@@ -216,7 +216,7 @@ class RichPreset:
             tested = Line(sentence(f'"{said.english}," said {name}'), f'"{SLOT}", sagte {name}.')
         other: Register = "Sie" if register == "du" else "du"
         answers = said.german(register), (said.german(other),)
-        return Unit(ADDRESS, further(self.rng, group), cue, tested, *answers, label=register)
+        return Dependency(ADDRESS, further(self.rng, group), cue, tested, *answers, label=register)
 
     # Around them
 
