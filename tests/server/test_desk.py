@@ -136,3 +136,35 @@ def test_work_has_a_limit_of_time() -> None:
         assert engine.works[0].cancelled
 
     asyncio.run(story())
+
+
+def test_work_goes_on_for_those_who_hang_up_and_come_again() -> None:
+    """As DeepL's client does after ten seconds: the second request finds the work of the first, or its answer."""
+
+    async def story() -> None:
+        engine = Recorded()
+        desk = Desk(engine, Limits())  # type: ignore[arg-type]
+
+        async def ask_and_leave() -> None:
+            waiting = asyncio.ensure_future(desk.translate([DOCUMENT], OPTIONS, linger=0.1))
+            await settle()
+            waiting.cancel()
+            await settle()
+
+        await ask_and_leave()
+        again = asyncio.ensure_future(desk.translate([DOCUMENT], OPTIONS, linger=0.1))
+        await settle()
+        assert len(engine.works) == 1
+        again.cancel()
+        engine.works[0].result.set_result(["done"])
+        await settle()
+        assert await desk.translate([DOCUMENT], OPTIONS, linger=0.1) == ["done"]  # kept until it is asked for
+        assert len(engine.works) == 1
+        await asyncio.sleep(0.2)
+        await ask_and_leave()
+        assert len(engine.works) == 2
+        await asyncio.sleep(0.2)
+        assert engine.works[1].cancelled  # nobody came again
+        assert desk.places.taken == 0
+
+    asyncio.run(story())

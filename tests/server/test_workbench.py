@@ -104,6 +104,18 @@ def test_changes_can_be_kept_as_they_were_or_all_undone(bench: Bench) -> None:
     assert bench.client.post(f"{bench.url}/segments/3/keep").status_code == 409
 
 
+def test_a_draft_that_changes_twice_goes_back_to_what_was_seen(bench: Bench) -> None:
+    before = bench.filled()[1]["target"]
+    for text in ("Anders.", "Wieder anders."):
+        change(bench, 1, text)
+    row = bench.rows()[1]
+    assert (row["target"], row["before"]) == ("Wieder anders.", before)
+    assert bench.client.post(f"{bench.url}/segments/1/keep").json()["target"] == before
+    change(bench, 1, "Anders.")
+    change(bench, 1, before)
+    assert bench.rows()[1]["before"] is None  # it is what it was: no change
+
+
 def test_confirmed_rows_are_the_memory_of_the_project(bench: Bench) -> None:
     bench.filled()
     bench.put(0, "Der Bericht liegt vor.")
@@ -154,6 +166,14 @@ def test_exports(bench: Bench) -> None:
     assert get("pdf").status_code == 404
     whole = bench.client.get(f"/v1/projects/{bench.project}/export/tmx")
     assert len(list(ElementTree.fromstring(whole.content).iter("tu"))) == 4
+
+
+def test_a_memory_holds_only_what_was_confirmed(bench: Bench) -> None:
+    bench.filled()
+    assert bench.client.get(f"{bench.url}/export/tmx").status_code == 409
+    bench.put(1, "Er ist lang.")
+    tmx = ElementTree.fromstring(bench.client.get(f"{bench.url}/export/tmx").content)
+    assert [seg.text for seg in tmx.iter("seg")] == ["It is long.", "Er ist lang."]
 
 
 def test_imports(bench: Bench) -> None:

@@ -94,8 +94,11 @@ def routes(service: Service) -> APIRouter:
         kind: Literal["term", "import"] = "term" if string(values, "kind", "memory") == "glossary" else "import"
         languages = (service.languages.source, service.languages.target)
         found = await run_in_threadpool(read_pairs, name, content, languages)
-        store.add_pairs(project, kind, found, name)
+        if kind == "import":
+            await service.check_direction(found)
+        await run_in_threadpool(store.add_pairs, project, kind, found, name)
         service.memories.reload(project)
+        workbench.refresh(project)
         return {"pairs": len(found)}
 
     @router.delete("/{project}/pairs/{pair}", summary="Take a pair out of the memory", status_code=204)

@@ -173,7 +173,8 @@ def _memory(service: Service, given: list[PairIn] | str | None) -> Memory | None
     if given is None:
         return None
     if isinstance(given, str):
-        return service.memories.of(service.store.project(given).id)
+        project = service.store.project(given).id
+        return service.memory_of(project) if service.reads_memory else service.memories.of(project)
     memory = Memory()
     for pair in given:
         if not pair.source.strip() or not pair.target.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from typing import Any
 
 import snowballstemmer
 
+from weitblick.metrics.meteor import METEOR_LANGUAGES
+from weitblick.metrics.meteor.scoring import shipped_function_words
 from weitblick.server.languages import NAMES
 from weitblick.server.records import Segment
 from weitblick.translation.alignment import Alignment
@@ -18,10 +21,11 @@ from weitblick.translation.translator import Translator
 MOST_TERMS = 100
 SHORTEST_TERM = 4
 """Letters: shorter words are mostly function words, which have many translations for good reasons."""
+WORD = re.compile(r"[^\W\d_][\w'’-]*")
 CLEAR = 0.4
 """Share of a target word that must come from the term for it to count as its translation."""
 COMMON = 0.35
-"""Words that occur in more than this share of the rows say nothing about terms."""
+"""Where function words are not known: words that occur in more than this share of the rows are some."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,19 @@ class Term:
     variants: list[Variant]
 
 
-class Stems:
-    """Words of one language by their stem, so that inflected forms count as one."""
+class Vocabulary:
+    """Words of one language: which can be terms, and their stems, so that inflected forms count as one."""
 
     def __init__(self, language: str) -> None:
         name = NAMES.get(language, "").lower()
         known = name in snowballstemmer.algorithms()
         self._stem = snowballstemmer.stemmer(name).stemWord if known else str
+        self.knows_function_words = language in METEOR_LANGUAGES
+        self._function_words = shipped_function_words(language) if self.knows_function_words else frozenset[str]()
+
+    def can_be_term(self, word: str) -> bool:
+        known = word.lower() in self._function_words
+        return len(word) >= SHORTEST_TERM and not known and WORD.fullmatch(word) is not None
 
     def of(self, word: str) -> str:
         return str(self._stem(word.lower()))
@@ -56,13 +66,13 @@ def inconsistencies(
     """Terms with more than one translation, the most frequent first."""
     filled = [row for row in rows if row.target.strip() and row.source.strip()]
     alignments = translator.align([(row.source, row.target) for row in filled])
-    stems = Stems(translator.pipeline.source_language), Stems(translator.pipeline.target_language)
-    known = {(stems[0].of(source), stems[1].of(target)) for source, target in approved}
+    sides = Vocabulary(translator.pipeline.source_language), Vocabulary(translator.pipeline.target_language)
+    known = {(sides[0].of(source), sides[1].of(target)) for source, target in approved}
     found: dict[str, dict[str, list[tuple[str, str, int]]]] = defaultdict(lambda: defaultdict(list))
     for row, alignment in zip(filled, alignments, strict=True):
-        for source, target in _pairs(row, alignment):
-            found[stems[0].of(source)][stems[1].of(target)].append((source, target, row.position))
-    most = max(3.0, COMMON * len(filled))
+        for source, target in _pairs(row, alignment, *sides):
+            found[sides[0].of(source)][sides[1].of(target)].append((source, target, row.position))
+    most = math.inf if sides[0].knows_function_words else max(3.0, COMMON * len(filled))
     terms = [
         _term(stem, variants, known)
         for stem, variants in found.items()
@@ -72,17 +82,17 @@ def inconsistencies(
     return [asdict(term) for term in terms[:MOST_TERMS]]
 
 
-def _pairs(row: Segment, alignment: Alignment) -> list[tuple[str, str]]:
+def _pairs(row: Segment, alignment: Alignment, ours: Vocabulary, theirs: Vocabulary) -> list[tuple[str, str]]:
     """Telling source words and the target word that each became."""
     pairs = []
     for index, (start, end) in enumerate(alignment.source):
         word = row.source[start:end]
-        if len(word) < SHORTEST_TERM or not re.fullmatch(r"[^\W\d_][\w'’-]*", word) or not len(alignment.target):
+        if not ours.can_be_term(word) or not len(alignment.target):
             continue
         best = int(alignment.weights[:, index].argmax())
         first, last = alignment.target[best]
         target = row.target[first:last]
-        if alignment.weights[best, index] >= CLEAR and any(map(str.isalpha, target)):
+        if alignment.weights[best, index] >= CLEAR and theirs.can_be_term(target):
             pairs.append((word, target))
     return pairs
 

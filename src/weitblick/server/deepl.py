@@ -20,6 +20,8 @@ from weitblick.translation.options import TranslationOptions
 
 UNLIMITED = 10**12
 MOST_TEXTS = 1000
+LINGER_SECONDS = 30.0
+"""DeepL's client hangs up after 10 seconds, waits a little and sends the same again: the work goes on meanwhile."""
 
 
 def routes(service: Service) -> APIRouter:
@@ -36,7 +38,7 @@ def routes(service: Service) -> APIRouter:
         source = _check(languages, values)
         markup = string(values, "tag_handling", "") in ("html", "xml")
         split = Texts(texts, languages.source, before=string(values, "context", ""), markup=markup)
-        found = await unless_gone(request, service.translate_texts(split, TranslationOptions()))
+        found = await unless_gone(request, service.translate_texts(split, TranslationOptions(), linger=LINGER_SECONDS))
         return {
             "translations": [
                 {

@@ -66,16 +66,20 @@ class Desk:
         self.places = Places(limits.waiting_tokens, limits.patience)
         self._in_flight: dict[str, _Shared] = {}
 
-    async def translate(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
-        """The documents translated. A request that is the same as one in flight waits for that one's answer."""
+    async def translate(
+        self, documents: Sequence[Document], options: TranslationOptions, *, linger: float = 0.0
+    ) -> list[TranslatedDocument]:
+        """The documents translated. A request that is the same as one in flight waits for that one's answer. For so
+        many seconds (`linger`) the work of clients that have left goes on and its answer is kept: for clients that hang
+        up and send the same again, who would never get an answer otherwise."""
         if sum(len(text) for document in documents for text in document.sources) > self.limits.characters:
             raise Refused(413, f"more than {self.limits.characters:,} characters in one request")
         key = _key(documents, options)
         shared = self._in_flight.get(key)
         if shared is None:
-            shared = _Shared(asyncio.ensure_future(self._translate(documents, options)))
+            task = asyncio.ensure_future(self._translate(documents, options))
+            shared = _Shared(task, linger, lambda: self._in_flight.pop(key, None))
             self._in_flight[key] = shared
-            shared.task.add_done_callback(lambda _: self._in_flight.pop(key, None))
         answer: list[TranslatedDocument] = await shared.answer()
         return answer
 
@@ -105,10 +109,13 @@ class Desk:
 
 
 class _Shared:
-    """An answer that several wait for; when the last of them has gone, the work is given up."""
+    """An answer that several wait for. When the last of them has gone, the work is given up, unless somebody comes
+    within `linger` seconds; `forget` is called when nobody can join any more."""
 
-    def __init__(self, task: asyncio.Future[Any]) -> None:
-        self.task, self.waiting = task, 0
+    def __init__(self, task: asyncio.Future[Any], linger: float, forget: Callable[[], Any]) -> None:
+        self.task, self.linger, self.waiting = task, linger, 0
+        self._forget = forget
+        task.add_done_callback(self._done)
 
     async def answer(self) -> Any:
         self.waiting += 1
@@ -117,7 +124,23 @@ class _Shared:
         finally:
             self.waiting -= 1
             if not self.waiting and not self.task.done():
-                self.task.cancel()
+                self._later(self._give_up)
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        if task.cancelled() or task.exception() is not None or self.waiting:
+            self._forget()
+        else:  # nobody is there to take it
+            self._later(self._forget)
+
+    def _give_up(self) -> None:
+        if not self.waiting:
+            self.task.cancel()
+
+    def _later(self, act: Callable[[], Any]) -> None:
+        if self.linger:
+            asyncio.get_running_loop().call_later(self.linger, act)
+        else:
+            act()
 
 
 def _key(documents: Sequence[Document], options: TranslationOptions) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weitblick.documents.document import Document
-from weitblick.translation.job import DocumentJob, Finished
+from weitblick.translation.job import DocumentJob, Finished, KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import TranslatedDocument, is_locked
@@ -102,6 +102,7 @@ class Engine:
         self.translator = translator
         self.done = Done()
         self._queues = _Queues()
+        self._kept = KeptStates()
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="weitblick-engine", daemon=True)
@@ -138,7 +139,7 @@ class Engine:
     ) -> Generator[Finished, None, None]:
         """The sentences of a document as they are finished: to be gone through in steps of `run`."""
         sentences = document.sentences
-        for finished in DocumentJob(self.translator, document, options, order).steps():
+        for finished in DocumentJob(self.translator, document, options, order, self._kept).steps():
             chosen = [replace(document, sentences=tuple(sentences[index] for index in finished))]
             self.done.sentences += len(finished)
             self.done.tokens += tokens_of(chosen)

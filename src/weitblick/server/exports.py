@@ -26,12 +26,15 @@ Named = tuple[str, Sequence[Segment]]
 
 
 def export(kind: str, name: str, documents: Sequence[Named], languages: Languages) -> tuple[str, bytes]:
-    """The name and the content of an export of rows; empty ones have no place in a memory."""
+    """The name and the content of an export of rows. A memory holds confirmed rows only: whoever reads it takes them
+    for approved."""
     if kind == "xliff":
         return f"{name}.xlf", _xliff(documents, languages).encode()
     if kind not in ("tmx", "jsonl"):
         raise Refused(404, f"no export {kind[:50]!r}: there are {', '.join(EXPORTS)}")
-    kept = [_document(title, rows, only_translated=kind == "tmx") for title, rows in documents]
+    kept = [_document(title, rows, only_confirmed=kind == "tmx") for title, rows in documents]
+    if kind == "tmx" and not any(document.sentences for document in kept):
+        raise Refused(409, "no row is confirmed yet, and a memory holds confirmed rows only")
     with tempfile.TemporaryDirectory(prefix="weitblick-") as folder:
         path = Path(folder) / f"export.{kind}"
         write_documents(kept, [path], kind, languages=(languages.source, languages.target))
@@ -55,13 +58,13 @@ def export_file(
     return translated_name(name, languages.target), translated
 
 
-def _document(name: str, rows: Sequence[Segment], only_translated: bool) -> Document:
+def _document(name: str, rows: Sequence[Segment], only_confirmed: bool) -> Document:
     sentences = tuple(
         Sentence(row.source)
         if row.state == "empty"
         else Sentence(row.source, row.target, "locked" if row.state == "confirmed" else "draft")
         for row in rows
-        if row.target.strip() or not only_translated
+        if row.state == "confirmed" or not only_confirmed
     )
     return Document(name, sentences)
 

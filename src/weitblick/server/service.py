@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from weitblick.memory import Memory
@@ -16,6 +17,7 @@ from weitblick.server.store import Store
 from weitblick.server.texts import Texts
 from weitblick.server.uploads import Uploads
 from weitblick.server.workbench import Workbench
+from weitblick.translation.approvals import SAMPLE
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 
@@ -36,12 +38,14 @@ class Service:
         self.workbench = Workbench(self)
         self.characters = 0  # translated since the start
 
-    async def translate_texts(self, texts: Texts, options: TranslationOptions) -> list[list[str]]:
+    async def translate_texts(
+        self, texts: Texts, options: TranslationOptions, *, linger: float = 0.0
+    ) -> list[list[str]]:
         """Of each text its translations, as many as `n_best` asks for, best first."""
         documents = texts.documents
         self.characters += sum(len(source) for document in documents for source in document.sources)
         options = replace(options, memory=self.suggestions())
-        translated = await self.desk.translate(documents, options) if documents else []
+        translated = await self.desk.translate(documents, options, linger=linger) if documents else []
         versions = []
         for rank in range(options.n_best):
             targets = [
@@ -66,8 +70,23 @@ class Service:
 
     def memory_of(self, project: str) -> Memory | None:
         """What the model reads of a project's memory: nothing if that is empty, or if the model cannot read it."""
+        if not self.reads_memory:
+            return None
         memory = self.memories.of(project)
-        return memory if self.engine.translator.model.pointer is not None and len(memory) else None
+        self.engine.translator.approvals.trust(memory)
+        return memory if len(memory) else None
+
+    @property
+    def reads_memory(self) -> bool:
+        """Whether the model has a pointer to approved translations."""
+        return self.engine.translator.model.pointer is not None
+
+    async def check_direction(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Refuses pairs whose sources are translations of their targets, if the model can tell."""
+        if self.reads_memory:
+            sample = Memory()
+            sample.extend((source, target, "") for source, target in pairs[:SAMPLE])
+            await self.desk.call(lambda: self.engine.translator.approvals.check_direction(sample))
 
     def close(self) -> None:
         self.workbench.hub.close()

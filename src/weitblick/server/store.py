@@ -149,7 +149,8 @@ class Store:
         self, document: str, position: int, target: str, expected: Segment, cause: int | None = None
     ) -> Segment | None:
         """The model's translation, unless the segment is not what it was any more; None then. With the confirming
-        edit that caused it, a changed text is marked as a change."""
+        edit that caused it, a changed text is marked as a change: against what stood there when changes were last
+        seen to, however often the model changes it until then."""
         with self._change() as database:
             now = self.segment(document, position)
             if (now.target, now.state) != (expected.target, expected.state) or now.state not in ("empty", "draft"):
@@ -157,9 +158,10 @@ class Store:
             if now.target == target and now.state == "draft":
                 return now
             edit = self._set(database, document, position, target, "draft", cause)
-            if cause is not None and now.state == "draft":
+            if cause is not None and now.state == "draft" and target != now.before:
                 database.execute(
-                    "UPDATE segments SET change = ? WHERE document = ? AND position = ?", (edit, document, position)
+                    "UPDATE segments SET change = ? WHERE document = ? AND position = ?",
+                    (now.change or edit, document, position),
                 )
         return self.segment(document, position)
 

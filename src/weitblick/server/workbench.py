@@ -55,7 +55,7 @@ class Workbench:
             self._focus[document] = position
 
     def edit(self, document: str, position: int, target: str, state: State) -> Segment:
-        """A human's change. A confirmed row, and one that is confirmed no more, make the drafts anew."""
+        """A human's change. A confirmed row makes the drafts anew; one that is opened again leaves the memory."""
         before = self.store.segment(document, position)
         if before.target == target and before.state == state and before.change is None:
             return before
@@ -78,6 +78,11 @@ class Workbench:
         self.service.memories.reload(project)
         self._improve(document, -pair, source, None)
         return pair
+
+    def refresh(self, project: str) -> None:
+        """Drafts of all documents are made anew, after an import: the project's memory is another one."""
+        for document in self.store.documents(project):
+            self._improve(document.id, 0, "", None, urgent=False)
 
     def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
         """Changed drafts become again what they were."""
@@ -132,8 +137,11 @@ class Workbench:
         empty = [segment.position for segment in segments if segment.state == "empty"]
         yield from self._translate(document, segments, empty, None)
 
-    def _improve(self, document: str, cause: int, source: str, position: int | None) -> None:
-        """Drafts are translated again; what was begun for an earlier confirmation is part of this."""
+    def _improve(self, document: str, cause: int, source: str, position: int | None, *, urgent: bool = True) -> None:
+        """Drafts are translated again; what was begun for an earlier confirmation is part of this. A model that reads
+        neither approved translations nor those of other rows would say the same again, and is not asked."""
+        if not (self.service.reads_memory or self.service.engine.translator.model.reads_translations):
+            return
         running = self._improving.pop(document, None)
         if running is not None:
             running.cancel()
@@ -144,7 +152,7 @@ class Workbench:
             order = by_concern(drafts, source, position)
             yield from self._translate(document, segments, order, cause)
 
-        self._improving[document] = self.service.engine.run(steps(), urgent=True)
+        self._improving[document] = self.service.engine.run(steps(), urgent=urgent)
 
     def _translate(self, document: str, segments: Sequence[Segment], order: list[int], cause: int | None) -> Steps:
         whole = self.as_document(document, segments)

@@ -89,6 +89,10 @@ class Approvals:
                 wanted[unit.document, unit.position] = self._candidates(unit, own, near.get(unit.document), memory)
         return self.pointer_to(wanted, memory)
 
+    def trust(self, memory: Memory) -> None:
+        """A memory whose direction is known: what people confirm, sentence by sentence, is not judged."""
+        self._checked.add(memory)
+
     def pointer_to(
         self, wanted: Mapping[Place, Sequence[ApprovedPair]], memory: Memory | None = None
     ) -> Approved | None:
@@ -123,7 +127,8 @@ class Approvals:
             )
             for one in own
         ]
-        return found + stored[: self.most - len(found)]
+        known = {(one.source, one.target) for one in found}  # a memory may hold what the document has approved
+        return found + [one for one in stored if (one.source, one.target) not in known][: self.most - len(found)]
 
     def _keys(
         self, pairs: Sequence[tuple[str, str]], origins: Sequence[Origin], memory: Memory | None

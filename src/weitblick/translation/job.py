@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from weitblick.batches.batch import pack_target
 from weitblick.documents.document import Document
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
@@ -23,11 +25,33 @@ from weitblick.translation.window import batches_by_length
 
 STEP_TOKENS = 512
 """Source tokens of a step: how long others wait for their turn, against what large batches save."""
-FIRST_SENTENCES = 4
+FIRST_SENTENCES = 1
 """Sentences of the first step, each later step may have twice as many: the first result comes soon."""
+WEIGHED = 12
+"""Of so many sentences of the order it is looked up whether approved translations pull at the words they have."""
+KEPT_TOKENS = 100_000
+"""Source tokens whose states are kept between jobs: 100 MB at 256 numbers a token."""
 
 Finished = dict[int, tuple[Translation, ...]]
 Found = dict[int, list[Hypothesis]]
+
+
+class KeptStates:
+    """Encoded sources of the latest documents: the next job on the same sources begins where this one did not end."""
+
+    def __init__(self, tokens: int = KEPT_TOKENS) -> None:
+        self.tokens = tokens
+        self._states: OrderedDict[Hashable, Tensor] = OrderedDict()
+
+    def get(self, key: Hashable) -> Tensor | None:
+        if key in self._states:
+            self._states.move_to_end(key)
+        return self._states.get(key)
+
+    def put(self, key: Hashable, states: Tensor) -> None:
+        self._states[key] = states
+        while sum(map(len, self._states.values())) > self.tokens:
+            self._states.popitem(last=False)
 
 
 class DocumentJob:
@@ -43,8 +67,10 @@ class DocumentJob:
         document: Document,
         options: TranslationOptions,
         order: Sequence[int] | None = None,
+        kept: KeptStates | None = None,
     ) -> None:
         self.translator, self.document, self.options = translator, document, options
+        self.kept = kept or KeptStates(0)
         self.order = list(range(len(document.sentences))) if order is None else list(dict.fromkeys(order))
 
     def steps(self) -> Iterator[Finished]:
@@ -63,12 +89,23 @@ class DocumentJob:
         free = [number for index in chosen for number in members[index]]
         concerned = {*free, *(number for number, unit in enumerate(units) if unit.locked)}
         pointer = self.translator.pointer_for([units[number] for number in sorted(concerned)], options)
-        passes = _Passes(self.translator.model, units, options, pointer)
+        passes = _Passes(self.translator.model, units, options, pointer, self.kept)
         for _ in passes.prepare(free):
             yield {}
+        chosen = self._most_pulled_first(chosen, members, passes)
         for group in _groups(chosen, members, units):
             found = passes.translate([number for index in group for number in members[index]], options.search)
             yield self._join(group, members, units, found)
+
+    def _most_pulled_first(self, chosen: list[int], members: dict[int, list[int]], passes: _Passes) -> list[int]:
+        """The first of these are sorted by how much memory pulls at the drafts they have: changes are seen soon."""
+        first = [index for index in chosen[:WEIGHED] if all(passes.units[number].given for number in members[index])]
+        if passes.pointer is None or len(first) < 2:
+            return chosen
+        numbers = [number for index in first for number in members[index]]
+        pulls = dict(zip(numbers, passes.pulls(numbers), strict=True))
+        first.sort(key=lambda index: -max(pulls[number] for number in members[index]))
+        return first + [index for index in chosen if index not in first]
 
     def _join(
         self, group: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit], found: Found
@@ -86,9 +123,14 @@ class _Passes:
     """What all steps share: the states of all sources, and what the document offers as context."""
 
     def __init__(
-        self, model: DocumentModel, units: Sequence[Unit], options: TranslationOptions, pointer: Pointer | None
+        self,
+        model: DocumentModel,
+        units: Sequence[Unit],
+        options: TranslationOptions,
+        pointer: Pointer | None,
+        kept: KeptStates,
     ) -> None:
-        self.model, self.units, self.options, self.pointer = model, units, options, pointer
+        self.model, self.units, self.options, self.pointer, self.kept = model, units, options, pointer, kept
         device = next(model.parameters()).device
         places = [unit.document for unit in units], [unit.position for unit in units]
         self.sources = Sources([unit.source for unit in units], *places, device)
@@ -137,14 +179,38 @@ class _Passes:
             found |= self._pass(self.model, batch, self.states, self.context, search)
         return found
 
+    @torch.no_grad()
+    def pulls(self, chosen: Sequence[int]) -> list[float]:
+        """Of units with drafts, by how many nats the pointer moves another word ahead of one of the draft's, at most:
+        one pass over all words, no search."""
+        source = self.sources.pack(chosen)
+        places = [self.units[number].document for number in chosen], [self.units[number].position for number in chosen]
+        target, labels = pack_target([self.units[number].given or [] for number in chosen], *places)
+        states = self.states.index_select(0, self.sources.rows(chosen))
+        read, _ = self.model.encode(source, self.context, states=states)
+        words = self.model.decode(target.to(self.sources.device), read, source.layout, self.context).words
+        labels = labels.to(self.sources.device)
+        parts = []
+        for rows in words.softmax.chunks():
+            mixed, own = (_behind(table, labels[rows]) for table in (words.table(rows), words.softmax.table(rows)))
+            parts.append(mixed - own)
+        steps = [len(self.units[number].given or []) + 1 for number in chosen]
+        return [float(moved.max()) for moved in torch.cat(parts).split(steps)]
+
     def _encoded(self, model: SentenceModel) -> Generator[None, None, Tensor]:
-        states = []
+        key = (id(model), tuple(map(tuple, self.sources.ids)))
+        known = self.kept.get(key)
+        if known is not None:
+            return known
+        parts = []
         for part in self.sources.parts(self.sources.lengths):
             with torch.no_grad():
                 packed = self.sources.pack(part)
-                states.append(model.encode(packed.tokens, packed.layout))
+                parts.append(model.encode(packed.tokens, packed.layout))
             yield
-        return torch.cat(states)
+        states = torch.cat(parts)
+        self.kept.put(key, states)
+        return states
 
     def _drafts(self) -> Generator[None, None, dict[int, list[int]]]:
         """Target ids of every unit: the ones given, or those of a first pass without context."""
@@ -176,6 +242,11 @@ class _Passes:
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
         return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.search.beam))
+
+
+def _behind(table: Tensor, words: Tensor) -> Tensor:
+    """[n] nats by which each of the words [n] is behind the most probable one, by log-probabilities [n, V]."""
+    return table.amax(-1) - table.gather(1, words[:, None])[:, 0]
 
 
 def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:
