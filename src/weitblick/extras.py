@@ -1,4 +1,4 @@
-"""What is installed only by those who want it: figures, TensorBoard, the server."""
+"""What is installed only by those who want it: figures, TensorBoard, the server, exports, the hub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from weitblick.errors import UserError
 
-Extra = Literal["plots", "tensorboard", "server"]
+Extra = Literal["plots", "tensorboard", "server", "ctranslate2", "hub"]
 
 
 @contextmanager

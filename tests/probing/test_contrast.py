@@ -21,6 +21,7 @@ from weitblick.probing.contrast import encode_suite, judge_suite, summarise, wit
 from weitblick.probing.suites import read_suite
 from weitblick.sentence.loss import token_log_probabilities
 from weitblick.text.special import EOS
+from weitblick.translation.translator import Translator
 
 VARIANTS = [
     {"kind": "hierarchical"},
@@ -76,7 +77,7 @@ def test_accuracy_is_what_known_probabilities_say() -> None:
         item("er schläft", "schläft er", distance=0, pronoun="er"),  # the same words: within rounding no decision
         item("er Hund", "er Katze", pronoun="er"),  # two unknown words: exactly a tie
     ]
-    suite = encode_suite(pipeline, items, with_targets=False)  # type: ignore[arg-type]
+    suite = encode_suite(Translator(model, pipeline), items)  # type: ignore[arg-type]
     verdicts = judge_suite(model, suite, batch_tokens=8)
     assert math.isclose(verdicts[0].reference, math.log(0.2 * 0.3 * 0.25), rel_tol=1e-5)
     assert math.isclose(verdicts[1].best_variant, math.log(0.2 * 0.3 * 0.25), rel_tol=1e-5)
@@ -165,8 +166,9 @@ def test_one_document_has_no_random_other() -> None:
 
 
 def test_a_model_that_reads_targets_needs_them() -> None:
+    translator = Translator(small_model(30, integration="decoder"), WordPipeline([]))  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"s\.jsonl:4: item x: field 'target' is missing"):
-        encode_suite(WordPipeline([]), [item("a", "b").at("s.jsonl", 4)], with_targets=True)  # type: ignore[arg-type]
+        encode_suite(translator, [item("a", "b").at("s.jsonl", 4)])
 
 
 def test_items_without_context_are_counted_by_what_the_model_can_read() -> None:

@@ -93,7 +93,7 @@ def contrast(
 
     items = read_suite(suite, documents=document_folder, context_sentences=context_sentences, limit=limit)
     translator = load_translator(model, device, threads)
-    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_translations)
+    encoded = encode_suite(translator, items)
     modes: tuple[ContextMode, ...] = CONTEXT_MODES if controls else ("own",)
     if no_context or random_context:
         modes = ("removed",) if no_context else ("random",)

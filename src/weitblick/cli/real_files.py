@@ -118,7 +118,7 @@ def _with_bar(translate: Translate, team: Team) -> Translate:
     """Each file of a folder has a bar of its own."""
     from weitblick.translation.progress import reporting
 
-    passes = team.options.passes if team.options.context and team.translator.model.reads_translations else 1
+    passes = team.options.passes_of(team.translator.model)
 
     def translate_with_bar(document: Document) -> Document:
         free = sum(sentence.status != "locked" for sentence in document.sentences)

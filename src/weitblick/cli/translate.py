@@ -339,4 +339,4 @@ def _work(
     sentences = sum(
         1 for document in documents for s in document.sentences if s.source.strip() and s.status != "locked"
     )
-    return sentences * (options.passes if options.context and translator.model.reads_translations else 1)
+    return sentences * options.passes_of(translator.model)

@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from weitblick.errors import UserError
+from weitblick.extras import extra
 from weitblick.files import atomic_folder
 from weitblick.model.folder import LoadedModel
 from weitblick.sentence.candidates import NEVER_PRODUCED
@@ -55,11 +56,9 @@ def export_ctranslate2(loaded: LoadedModel, folder: str | Path, quantization: st
 
 
 def specification(loaded: LoadedModel) -> TransformerSpec:
-    try:
+    with extra("ctranslate2"):
         from ctranslate2.specs import TransformerSpec
         from ctranslate2.specs.common_spec import Activation
-    except ImportError:
-        raise UserError("ctranslate2 is not installed", remedy="pip install 'weitblick[ctranslate2]'") from None
     model, section = loaded.model.sentence, loaded.model_section
     if not isinstance(model, Transformer):
         raise UserError(f"CTranslate2 has no {section.architecture}", remedy="export a transformer")

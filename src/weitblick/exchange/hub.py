@@ -13,6 +13,7 @@ from typing import Any
 
 from weitblick.errors import UserError
 from weitblick.exchange.output import check_output_folder
+from weitblick.extras import extra
 from weitblick.files import atomic_folder
 from weitblick.model.folder import CARD, CONFIG, TEXT, WEIGHTS, load_model
 
@@ -56,11 +57,9 @@ def fetch(name: str, folder: Path, *, hub: str | None = None) -> None:
 
 
 def _library() -> Any:
-    try:
+    with extra("hub"):
         import huggingface_hub
         from huggingface_hub.utils.tqdm import disable_progress_bars
-    except ImportError:
-        raise UserError("huggingface_hub is not installed", remedy="pip install 'weitblick[hub]'") from None
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     disable_progress_bars()
     return huggingface_hub

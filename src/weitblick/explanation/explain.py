@@ -112,8 +112,7 @@ def passes_over(model: DocumentModel) -> int:
     """How often an explanation goes over each sentence: alone, together, for the context, and to look inside."""
     if model.context is None:
         return 2
-    together = TranslationOptions().passes if model.reads_translations else 1
-    return 2 + together + (model.first_pass() is not model)
+    return 2 + TranslationOptions().passes_of(model) + (model.first_pass() is not model)
 
 
 def _best(units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[int]]:
@@ -140,15 +139,13 @@ def explain_translations(
         [words_in(pipeline, ids, "target", text) for ids, text in zip(side, pipeline.decode_target(side), strict=True)]
         for side in (given.targets, given.targets_without, given.contexts)
     )
-    if not model.reads_translations:
-        contexts = sources
-    by_target_words = model.sides is not None and model.sides.queries == "target"
+    contexts = model.context_side(sources, contexts)
     packer = AttentionPacker(contexts, most)
     sentences = [SentenceExplanation(*words) for words in zip(sources, targets, without, contexts, strict=True)]
     chosen = range(len(sentences)) if only is None else only
     traces = trace(model, given.sources, given.targets, given.contexts, only, pointer)
     for index, traced in zip(chosen, traces, strict=True):
-        queries = targets[index] if by_target_words else sources[index]
+        queries = model.query_side(sources, targets)[index]
         choices = _Choices(pipeline, given.targets[index], given.targets_without[index], without[index])
         report(1)
         sentences[index] = replace(

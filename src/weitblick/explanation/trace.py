@@ -76,8 +76,7 @@ def trace(
     everything = list(range(len(sources)))
     context = None
     if sources:
-        target = _target(contexts, everything, device)[0] if model.reads_translations else None
-        context = model.offer(_source(sources, everything, device), target)
+        context = model.offer(_source(sources, everything, device), _target(contexts, everything, device)[0])
     if pointer is not None:
         context = replace(context or Context(), pointer=pointer)
     for part in _parts(model, sources, targets, contexts) if only is None else [list(only)]:
@@ -86,9 +85,8 @@ def trace(
 
 def _parts(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[list[int]]:
     """Runs of sentences whose attention weights are not too large."""
-    sides = model.sides
-    queries = targets if sides is not None and sides.queries == "target" else sources
-    columns = sum(len(ids) for ids in (contexts if model.reads_translations else sources))
+    queries = model.query_side(sources, targets)
+    columns = sum(len(ids) for ids in model.context_side(sources, contexts))
     heads = model.section.heads or USUAL_HEADS
     allowed = max(1, WEIGHT_ELEMENTS // max(1, columns * heads))
     part: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from weitblick.model.words import Pointer, Softmax, WordDistribution
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,14 @@ class DocumentModel(nn.Module):
     def reads_translations(self) -> bool:
         """Whether target sentences are context."""
         return self.sides is not None and self.sides.keys == "target"
+
+    def context_side(self, source: T, target: T) -> T:
+        """Of what belongs to the source and to the target, that of the sentences which are context."""
+        return target if self.reads_translations else source
+
+    def query_side(self, source: T, target: T) -> T:
+        """Of what belongs to the source and to the target, that of the words which read the context."""
+        return target if self.sides is not None and self.sides.queries == "target" else source
 
     @property
     def online(self) -> bool:
@@ -331,5 +340,13 @@ class DocumentModel(nn.Module):
         return replace(given or Context(), layout=layout, bank=self.context.prepare(keys, values, layout))
 
 
-def _arguments(options: ContextOptions) -> dict[str, Any]:
+class _Arguments(TypedDict):
+    """What a context module is told beside states, layout and bank (see `ContextOptions`)."""
+
+    use: Tensor | None
+    floor: float
+    need_weights: bool
+
+
+def _arguments(options: ContextOptions) -> _Arguments:
     return {"use": options.use, "floor": options.floor, "need_weights": options.need_weights}

@@ -19,7 +19,7 @@ from weitblick.metrics.scoring import (
     score_candidates,
 )
 from weitblick.model.document_model import DocumentModel
-from weitblick.text.base import TextPipeline
+from weitblick.translation.translator import Translator
 
 UNKNOWN = "unknown"
 
@@ -57,8 +57,9 @@ class EncodedSuite:
     variants: list[list[int]]
 
 
-def encode_suite(pipeline: TextPipeline, items: Sequence[ContrastItem], *, with_targets: bool) -> EncodedSuite:
-    """`with_targets`: the model reads target sentences, which every item must then have."""
+def encode_suite(translator: Translator, items: Sequence[ContrastItem]) -> EncodedSuite:
+    """A suite as a model reads it: one that reads target sentences as context needs those of every item."""
+    pipeline, with_targets = translator.pipeline, translator.model.reads_translations
     if with_targets:
         _check_targets(items)
     numbers: dict[Any, int] = {}
@@ -133,7 +134,7 @@ def without_context(model: DocumentModel, items: Sequence[ContrastItem]) -> int:
     online = model.context is not None and model.online
     count = 0
     for item in items:
-        texts = item.target if model.reads_translations and item.target is not None else item.source
+        texts = model.context_side(item.source, item.target or item.source)
         others = texts[: item.sentence] if online else (*texts[: item.sentence], *texts[item.sentence + 1 :])
         count += not any(text and text.strip() for text in others)
     return count

@@ -89,7 +89,7 @@ def contrast_suite(model: Path, suite: str, documents: str | None, device: str) 
     """Accuracy with own, removed and random context."""
     items = read_suite(suite, documents=documents)
     translator = Translator.load(model, device)
-    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_translations)
+    encoded = encode_suite(translator, items)
     modes = CONTEXT_MODES if translator.model.context is not None else CONTEXT_MODES[:1]
     return {
         "without_context": without_context(translator.model, items),

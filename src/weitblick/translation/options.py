@@ -8,6 +8,7 @@ from typing import TypedDict
 from weitblick.config.recipe import GenerationSection
 from weitblick.errors import UserError
 from weitblick.memory import Memory
+from weitblick.model.document_model import DocumentModel
 from weitblick.translation.beam import SearchOptions
 
 
@@ -52,6 +53,10 @@ class TranslationOptions:
         if (beam, penalty) == (self.beam, self.length_penalty):
             return self
         return replace(self, beam=beam, length_penalty=penalty)
+
+    def passes_of(self, model: DocumentModel) -> int:
+        """How often a model goes over a document: more than once only where it reads translations."""
+        return self.passes if self.context and model.reads_translations else 1
 
     @property
     def search(self) -> SearchOptions:

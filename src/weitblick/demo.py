@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
@@ -16,7 +16,7 @@ from weitblick.documents.corpora import read_documents, write_documents
 from weitblick.documents.document import Document
 from weitblick.explanation.explain import explain
 from weitblick.explanation.page import write_page
-from weitblick.files import read_json, write_json
+from weitblick.files import check_format_version, read_json, write_json
 from weitblick.metrics.metrics import build_metric
 from weitblick.metrics.scoring import ContextMode
 from weitblick.probing.context_use import translate_with
@@ -25,16 +25,49 @@ from weitblick.probing.suites import read_suite
 from weitblick.training.run import train
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
+from weitblick.validation import parse_value
 
 FORMAT_VERSION = 1
 RECIPES = Path("tiny")
 DOCUMENTS, SEED = 3000, 1
 BLEU_DOCUMENTS = 100
-SPEECH = [
-    "The committee has adopted the report.",
-    "It was a difficult decision.",
-    "I would like to thank the rapporteur for her work.",
-]
+SPEECH = ["The Commission has presented a new strategy.", "It is ambitious."]
+
+
+class GeneratedCorpus(BaseModel):
+    """What was generated, and how many items its suite has."""
+
+    preset: str = "small"
+    documents: int = DOCUMENTS
+    seed: int = SEED
+    items: int
+
+
+class Bleu(BaseModel):
+    """How BLEU was measured."""
+
+    documents: int
+    signature: str
+    beam: int = 1
+
+
+class Result(BaseModel):
+    """What one model reached, read one way."""
+
+    model: str
+    context: ContextMode
+    accuracy: float
+    by_distance: dict[str, float]
+    bleu: float
+
+
+class Figures(BaseModel):
+    """figures.json"""
+
+    format_version: int = FORMAT_VERSION
+    corpus: GeneratedCorpus
+    bleu: Bleu
+    rows: list[Result]
 
 
 @dataclass(frozen=True)
@@ -54,7 +87,7 @@ CONDITIONS = (
 )
 
 
-def run_demo(folder: Path, console: Console) -> dict[str, Any]:
+def run_demo(folder: Path, console: Console) -> Figures:
     """Everything the demo shows; what is there already is not made again."""
     if DEFAULT_MODEL.is_dir():
         _show_shipped_model(console)
@@ -92,50 +125,50 @@ def _train(folder: Path, corpus: Path) -> None:
     train(load_recipe(RECIPES / "h-attention.yaml", [*common, *shared]))
 
 
-def _figures(folder: Path, corpus: Path) -> dict[str, Any]:
+def _figures(folder: Path, corpus: Path) -> Figures:
     """Accuracy by distance and BLEU of every row, read back where they are known."""
     path = folder / "figures.json"
     if path.exists():
-        return read_json(path)
+        value = read_json(path)
+        check_format_version(value, FORMAT_VERSION, path)
+        return parse_value(Figures, value, path, remedy="delete it: it is made again")
     items = read_suite(corpus / "contrast.jsonl")
     documents = list(read_documents([corpus / "test.en", corpus / "test.de"]))[:BLEU_DOCUMENTS]
     translators = {name: Translator.load(folder / name / "best") for name in ("sentence", "h-attention")}
-    rows = [_row(row, translators[row.model], items, documents) for row in CONDITIONS]
-    figures = {
-        "format_version": FORMAT_VERSION,
-        "corpus": {"preset": "small", "documents": DOCUMENTS, "seed": SEED, "items": len(items)},
-        "bleu": {"documents": len(documents), "signature": build_metric("sacrebleu").signature, "beam": 1},
-        "rows": rows,
-    }
-    write_json(path, figures)
+    figures = Figures(
+        corpus=GeneratedCorpus(items=len(items)),
+        bleu=Bleu(documents=len(documents), signature=build_metric("sacrebleu").signature),
+        rows=[_measure(condition, translators[condition.model], items, documents) for condition in CONDITIONS],
+    )
+    write_json(path, figures.model_dump())
     return figures
 
 
-def _row(
-    row: Condition, translator: Translator, items: list[ContrastItem], documents: list[Document]
-) -> dict[str, Any]:
-    encoded = encode_suite(translator.pipeline, items, with_targets=translator.model.reads_translations)
-    result = summarise(judge_suite(translator.model, encoded, row.mode, seed=SEED))
+def _measure(
+    condition: Condition, translator: Translator, items: list[ContrastItem], documents: list[Document]
+) -> Result:
+    suite = encode_suite(translator, items)
+    found = summarise(judge_suite(translator.model, suite, condition.mode, seed=SEED))
     metric = build_metric("sacrebleu")
-    translated = translate_with(translator, documents, row.mode, TranslationOptions(beam=1), seed=SEED)
+    translated = translate_with(translator, documents, condition.mode, TranslationOptions(beam=1), seed=SEED)
     lines = [target or "" for document in translated for target in document.targets]
     references = [target or "" for document in documents for target in document.targets]
-    return {
-        "model": row.name.strip(),
-        "context": row.mode,
-        "accuracy": result.overall.accuracy,
-        "by_distance": {name: group.accuracy for name, group in result.by_distance.items()},
-        "bleu": round(metric.corpus_score(metric.statistics(lines, references)).value, 2),
-    }
+    return Result(
+        model=condition.name.strip(),
+        context=condition.mode,
+        accuracy=found.overall.accuracy,
+        by_distance={name: group.accuracy for name, group in found.by_distance.items()},
+        bleu=round(metric.corpus_score(metric.statistics(lines, references)).value, 2),
+    )
 
 
-def _table(figures: dict[str, Any]) -> Table:
+def _table(figures: Figures) -> Table:
     table = Table(title="Contrastive accuracy by antecedent distance, and BLEU", title_justify="left")
     table.add_column("model")
-    for name in [*figures["rows"][0]["by_distance"], "BLEU"]:
+    for name in [*figures.rows[0].by_distance, "BLEU"]:
         table.add_column(name, justify="right")
-    for row, shown in zip(figures["rows"], CONDITIONS, strict=True):
-        table.add_row(shown.name, *(f"{value:.3f}" for value in row["by_distance"].values()), f"{row['bleu']:.1f}")
+    for condition, found in zip(CONDITIONS, figures.rows, strict=True):
+        table.add_row(condition.name, *(f"{value:.3f}" for value in found.by_distance.values()), f"{found.bleu:.1f}")
     return table
 
 
@@ -158,4 +191,4 @@ def _next_commands(folder: Path, console: Console) -> None:
         f"weitblick explain -m {model} {folder}/sample.en -o sample.html",
         f"weitblick translate -m {model} {corpus}/test.en -o test.de",
     ):
-        console.print(f"   .venv/bin/{command}", highlight=False, soft_wrap=True)
+        console.print(f"   {command}", highlight=False, soft_wrap=True)
