@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--languages", nargs=2, default=("en", "de"))
     parser.add_argument("--updates", type=int, default=500)
     parser.add_argument("--dimension", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--pieces", type=int, default=500)
     parser.add_argument("--tokens", type=int, default=2000, help="target pieces of a batch")
     parser.add_argument("--rate", type=float, default=2e-3)
@@ -45,7 +46,7 @@ def main() -> None:
 def train_marian(pairs: list[tuple[str, str]], output: Path, options: argparse.Namespace) -> None:
     torch.manual_seed(1)
     tokenizer = learn_tokenizer(pairs, output, options.pieces, tuple(options.languages))
-    model = new_model(tokenizer, options.dimension)
+    model = new_model(tokenizer, options.dimension, options.layers)
     optimiser = torch.optim.Adam(model.parameters(), lr=options.rate, betas=(0.9, 0.98))
     encoded = encode(tokenizer, pairs)
     warmup = max(1, options.updates // 4)
@@ -90,14 +91,14 @@ def learn_tokenizer(
     return MarianTokenizer(*files, source_lang=languages[0], target_lang=languages[1])
 
 
-def new_model(tokenizer: MarianTokenizer, dimension: int) -> MarianMTModel:
+def new_model(tokenizer: MarianTokenizer, dimension: int, layers: int) -> MarianMTModel:
     ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
     ids |= {"decoder_start_token_id": tokenizer.pad_token_id, "forced_eos_token_id": tokenizer.eos_token_id}
     config = MarianConfig(
         vocab_size=tokenizer.vocab_size,
         d_model=dimension,
-        encoder_layers=2,
-        decoder_layers=2,
+        encoder_layers=layers,
+        decoder_layers=layers,
         encoder_ffn_dim=4 * dimension,
         decoder_ffn_dim=4 * dimension,
         encoder_attention_heads=4,
