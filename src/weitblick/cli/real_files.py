@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weitblick.formats.translation import Translate
     from weitblick.translation.sharing import Team
 
-FileFormatName = Literal["srt", "vtt", "ass", "docx", "odt", "xliff", "po", "markdown", "html", "txt"]
+FileFormatName = Literal["srt", "vtt", "ass", "docx", "odt", "xliff", "po", "markdown", "html", "json", "csv", "txt"]
 """The keys of `formats.FORMATS`, which help and completion can list without importing the readers."""
 
 AnyFormat = Literal[FormatName, FileFormatName]

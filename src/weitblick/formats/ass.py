@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +16,16 @@ from weitblick.formats.subtitles import Cue, cue_blocks, reading_speed
 
 TAG = re.compile(r"\{[^{}]*\}")
 LINE = re.compile(r"^(Format|Dialogue):[ \t]*([^\n]*)$", re.MULTILINE)
+PLACE = re.compile(r"\\(?:an?\d+|(?:pos|move)\([^()]*\))")
 DRAWING = re.compile(r"\{[^}]*\\p[1-9]")
 
 
 def read_ass(data: bytes, path: Path) -> Content:
     text, encoding = decode(data, path)
     try:
-        pysubs2.SSAFile.from_string(text, format_="ass")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fields in which old files differ
+            pysubs2.SSAFile.from_string(text, format_="ass")
     except Exception as error:  # the library raises whatever a torn line makes it stumble over
         raise UserError(f"is not ASS ({error})", where=path, remedy="export it again") from None
     cues = list(_cues(text, path))
@@ -49,7 +53,8 @@ def _cues(text: str, path: Path) -> Iterator[Cue]:
         except ValueError:
             raise UserError("a dialogue line has no times", where=path, line=line, remedy="mend the line") from None
         voice = row.get("name", row.get("actor", ""))
-        yield Cue(end - len(row["text"]), end, str(number), begins, ends, voice)
+        place = row.get("style", "") + "".join(PLACE.findall(row["text"]))
+        yield Cue(end - len(row["text"]), end, str(number), begins, ends, voice, place)
 
 
 def _seconds(time: str) -> float:

@@ -6,15 +6,19 @@ must survive there: tags, runs, line breaks, placeholders. Every format makes bl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from weitblick.documents.document import TargetStatus
-from weitblick.formats.protection import protected_spans
+from weitblick.formats.protection import SYMBOLS, protected_spans
 
 WORD = "\U000f0000"  # holds the place of a code that reads like a word
 BREAK = "\n"  # holds the place of a code that ends a line, and of the border between two blocks
+
+TAG = re.compile(r"</?([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>")
+VOID = re.compile(r"</?(?:br|hr|wbr|img)\b[^<>]*>|<[^<>]*/>", re.IGNORECASE)
 
 Kind = Literal["open", "close", "alone", "word", "break"]
 
@@ -25,7 +29,7 @@ class Code:
 
     kind    open and close are a pair; alone stands between two characters; word and break take the place of one
     raw     as it stands in the file; None: as the block writes the text `shown`
-    shown   a word's text in the sentences that people and models read
+    shown   a word's text in the sentences that people and models read; the text of what has no `raw`
     style   open: how text inside is written, where the format wants to know (see `Block.write`)
     """
 
@@ -93,10 +97,13 @@ class Pieces:
 
     def text(self, text: str) -> None:
         """Text; what in it must not be translated (addresses, placeholders, identifiers) becomes a code."""
+        spans = list(protected_spans(text)) if self.protect else []
+        tags = _paired([text[start:end] for start, end in spans])
         position = 0
-        for start, end in protected_spans(text) if self.protect else ():
+        for (start, end), paired in zip(spans, tags, strict=True):
             self._add(text[position:start])
-            self.code(Code("word", None, text[start:end]))
+            clings = text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
+            self.code(Code(paired or _kind_of(text[start:end], clings), None, text[start:end]))
             position = end
         self._add(text[position:])
 
@@ -140,16 +147,49 @@ def _words(text: str) -> list[str]:
 _WHITE = str.maketrans("\n\r\t\f", "    ")
 
 
+def _paired(spelled: Sequence[str]) -> list[Kind | None]:
+    """Of what is spelled out in a text, the tags that open and close."""
+    kinds: list[Kind | None] = [None] * len(spelled)
+    opened: list[tuple[str, int]] = []
+    for number, one in enumerate(spelled):
+        tag = TAG.fullmatch(one)
+        if tag is None or one.endswith("/>"):
+            continue
+        if not one.startswith("</"):
+            opened.append((tag[1], number))
+        elif tag[1] in [name for name, _ in opened]:
+            while opened[-1][0] != tag[1]:
+                opened.pop()
+            kinds[opened.pop()[1]], kinds[number] = "open", "close"
+    return kinds
+
+
+def _kind_of(protected: str, clings: bool) -> Kind:
+    """Line ends are marks; a sign or a tag that clings to a word is no word of its own."""
+    if VOID.fullmatch(protected) or (clings and (SYMBOLS.fullmatch(protected) or TAG.fullmatch(protected))):
+        return "alone"
+    return "word"
+
+
 def balanced(codes: Iterable[Code]) -> list[Code]:
+    """Codes of which those that open without closing, or close without opening, stand alone."""
     found = list(codes)
     opened: list[int] = []
     paired: set[int] = set()
     for number, code in enumerate(found):
         if code.kind == "open":
             opened.append(number)
-        elif code.kind == "close" and opened:
-            paired |= {opened.pop(), number}
+        elif code.kind == "close":
+            depth = next((d for d in range(len(opened) - 1, -1, -1) if _match(found[opened[d]], code)), None)
+            if depth is not None:
+                paired |= {opened[depth], number}
+                del opened[depth:]
     return [
         replace(code, kind="alone") if code.kind in ("open", "close") and number not in paired else code
         for number, code in enumerate(found)
     ]
+
+
+def _match(opening: Code, closing: Code) -> bool:
+    """Whether two halves may be a pair: both are of the format, or both spelled out in its text."""
+    return (opening.raw is None) == (closing.raw is None)

@@ -77,20 +77,43 @@ class TranslatableFile:
     # What a model reads
 
     def veiled(self) -> Document:
-        """The document with X1, X2, ... for what a model must not touch; see `unveiled`."""
+        """The document as a model should read it, with K1, K2, ... for what it must not touch; see `unveiled`."""
         sentences = tuple(
-            replace(sentence, source=unit.words.veil(unit.source))
+            replace(sentence, source=_calm(unit.words.veil(unit.source)))
             for unit, sentence in zip(self._units, self.document.sentences, strict=True)
         )
         return replace(self.document, sentences=sentences)
 
+    def translated_again(self, translated: Document, translate: Callable[[Document], Document]) -> Document:
+        """A translation of `veiled()` in which sentences that have lost words have had a second chance, with other
+        names for them."""
+        sentences = list(translated.sentences)
+        broken = {n: lost for n, s in enumerate(sentences) if (lost := self._lost(n, s.target or ""))}
+        if not broken:
+            return translated
+        words = [self._units[n].words.again() for n in broken]
+        sources = [_calm(other.veil(self._units[n].source)) for n, other in zip(broken, words, strict=True)]
+        tries = tuple(replace(sentences[n], source=source) for n, source in zip(broken, sources, strict=True))
+        answers = translate(replace(translated, sentences=tries)).sentences
+        for number, other, answer in zip(broken, words, answers, strict=True):
+            inside = other.unveil(answer.target or "")
+            if len(other.missing(inside)) < broken[number]:
+                own = self._units[number].words
+                sentences[number] = replace(answer, source=sentences[number].source, target=own.veil(inside))
+        return replace(translated, sentences=tuple(sentences))
+
+    def _lost(self, number: int, target: str) -> int:
+        words = self._units[number].words
+        return 0 if self.document.sentences[number].status == "locked" else len(words.missing(words.unveil(target)))
+
     def unveiled(self, translated: Document, align: Align = align_by_places) -> tuple[Document, list[str]]:
         """A translation of `veiled()` as one of `document`, and notes about what had to be mended or was lost."""
         insides = [
-            _ended(unit.source, unit.words.unveil(sentence.target or ""))
+            _like(unit.source, unit.words.unveil(sentence.target or ""))
             for unit, sentence in zip(self._units, translated.sentences, strict=True)
         ]
-        broken = [n for n, unit in enumerate(self._units) if unit.words.missing(insides[n])]
+        free = [n for n, sentence in enumerate(self.document.sentences) if sentence.status != "locked"]
+        broken = [n for n in free if self._units[n].words.missing(insides[n])]
         notes = []
         for number, alignment in zip(broken, self._alignments(broken, insides, align), strict=True):
             unit = self._units[number]
@@ -98,14 +121,15 @@ class TranslatableFile:
             insides[number] = insert_words(unit.source, insides[number], missing, alignment)
             lost = ", ".join(unit.words.shown[word] for word in missing)
             notes.append(f"sentence {number + 1}: {lost} was lost and put back: check its place")
-        sentences = []
-        for number, (unit, sentence) in enumerate(zip(self._units, self.document.sentences, strict=True)):
-            given = translated.sentences[number]
-            target = sentence.target if sentence.status == "locked" else unit.words.show(insides[number])
-            sentences.append(replace(sentence, target=target, metadata={**sentence.metadata, **given.metadata}))
-            if sentence.status != "locked":
-                numbers = lost_numbers(unit.source, insides[number])
-                notes += [f"sentence {number + 1}: the number {value} is not in the translation" for value in numbers]
+        sentences = [
+            replace(sentence, metadata={**sentence.metadata, **given.metadata})
+            for sentence, given in zip(self.document.sentences, translated.sentences, strict=True)
+        ]
+        for number in free:
+            words, source = self._units[number].words, self._units[number].source
+            sentences[number] = replace(sentences[number], target=words.show(insides[number]))
+            numbers = lost_numbers(source, insides[number])
+            notes += [f"sentence {number + 1}: the number {value} is not in the translation" for value in numbers]
         return replace(self.document, sentences=tuple(sentences)), notes
 
     def _alignments(
@@ -180,6 +204,24 @@ class TranslatableFile:
         if any(code.at in inside and code.kind in ("open", "close", "alone", "break") for code in flow.codes):
             return True
         return BREAK in unit.source and not flow.blocks[0].wrapped
+
+
+def _calm(text: str) -> str:
+    """Text in capital letters, which models have hardly seen, as a sentence."""
+    return text[:1] + text[1:].lower() if _is_shouted(text) else text
+
+
+def _is_shouted(text: str) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", text)
+    return text.isupper() and max(map(len, words), default=0) > 3 and len("".join(words)) > 5
+
+
+def _like(source: str, target: str) -> str:
+    """A translation with the signs of its source: capital letters, square brackets, no full stop where none was."""
+    if "[" in source and "(" not in source and target.count("(") == source.count("["):
+        target = target.replace("(", "[").replace(")", "]")
+    target = _ended(source, target)
+    return target.upper() if _is_shouted(source) else target
 
 
 def _ended(source: str, target: str) -> str:

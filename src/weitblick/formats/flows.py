@@ -9,11 +9,15 @@ from dataclasses import dataclass, replace
 
 from weitblick.documents.corpora.prose import Splitter, split_exactly
 from weitblick.formats.blocks import BREAK, WORD, Block, Code
+from weitblick.formats.protection import SYMBOLS
 
 SEVERAL = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s+\S|[。！？]")  # where a second sentence may begin
 END = re.compile(r"([.!?])\s+(?=\S)")
 NOT_PLAIN = re.compile(r"[\"“”„«»()\[\]…。！？:]|[.!?]{2}|(?:^|\W)'|'(?:\W|$)|[.!?](?=[^\s\d])|(?:^|\s)\d+[.)]")
 SHORTENED = {"approx", "dept", "govt", "vols", "univ", "assn", "corp", "prof", "figs", "secs", "paras", "arts"}
+WORD_END = re.compile(rf"({WORD}[.!?][\"'”’»)\]]*)\s+(?=[\"'“‘«(]?[A-ZÀ-Ý{WORD}])")
+SEPARATOR = re.compile(r"\s[|•·]\s")
+SOUND = re.compile(r"\s*(?:\[[^\[\]]*\]|\([A-Z][A-Z ,.'-]{2,}\))(?=\s+\S)")  # [MUSIC] (SIGHS)
 ENDED = re.compile(r"[.!?…:;。！？♪][\"'”’»)\]]*\s*$")
 GOES_ON = re.compile(r"\s*[\"'“‘«(]?[a-zà-öø-ÿ]")
 LEFT_OPEN = re.compile(r"[,–-]\s*$")
@@ -66,17 +70,20 @@ def _flow(blocks: Sequence[Block], split: Splitter) -> Flow:
         stretches = [Stretch(0, len(text))]
     else:
         inside = {code.at for code in codes if code.kind == "break"}
-        stretches = list(_stretches(text, inside, blocks[0].wrapped, split))
+        signs = {code.at for code in codes if code.raw is None and SYMBOLS.fullmatch(code.shown)}
+        stretches = list(_stretches(text, inside, signs, blocks[0].wrapped, split))
     return Flow(tuple(blocks), text, tuple(codes), tuple(starts), tuple(stretches))
 
 
-def _stretches(text: str, inside: set[int], wrapped: bool, split: Splitter) -> Iterator[Stretch]:
+def _stretches(text: str, inside: set[int], signs: set[int], wrapped: bool, split: Splitter) -> Iterator[Stretch]:
     """The sentences of a text. A break that a block holds ends a sentence unless that clearly goes on behind it; of a
     border between blocks the format has already said that sentences cross it."""
     start = 0
-    for place in [*_line_ends(text, inside, wrapped), len(text)]:
+    separated = [found.end() for found in (SOUND.match(text),) if found]
+    separated += [found.start() for found in SEPARATOR.finditer(text)]
+    for place in [*sorted({*_line_ends(text, inside, wrapped), *separated}), len(text)]:
         for first, last in _sentences(text[start:place].replace(BREAK, " "), split):
-            if found := _trimmed(text, start + first, start + last):
+            if found := _trimmed(text, signs, start + first, start + last):
                 yield found
         start = place
 
@@ -101,8 +108,16 @@ def _sentences(text: str, split: Splitter) -> Iterator[tuple[int, int]]:
         return
     position = 0
     for sentence, trailing in split_exactly(text.replace(WORD, "X"), split):
-        yield position, position + len(sentence)
+        yield from _cut_behind_words(text, position, position + len(sentence))
         position += len(sentence) + len(trailing)
+
+
+def _cut_behind_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A splitter takes a word that it cannot see for an initial, behind which a sentence goes on."""
+    for found in WORD_END.finditer(text, start, end):
+        yield start, found.end(1)
+        start = found.end()
+    yield start, end
 
 
 def _plain_sentences(text: str) -> list[tuple[int, int]] | None:
@@ -125,12 +140,14 @@ def _is_plain(text: str, end: re.Match[str]) -> bool:
     return following.isupper() and (end[1] != "." or (len(word) > 3 and word.islower() and word not in SHORTENED))
 
 
-def _trimmed(text: str, start: int, end: int) -> Stretch | None:
+def _trimmed(text: str, signs: set[int], start: int, end: int) -> Stretch | None:
     """Without white space and ornaments (bullets, notes, dashes) around it; nothing if no letter is left."""
-    while start < end and _ornament(text, start, end, 1):
+    while start < end and (start in signs or _ornament(text, start, end, 1)):
         start += 1
-    while end > start and _ornament(text, end - 1, start - 1, -1):
+    while end > start and (end - 1 in signs or _ornament(text, end - 1, start - 1, -1)):
         end -= 1
+    if text[start:end][:1] == "[" and text.find("]", start, end) == end - 1:  # a sound, a remark
+        start, end = start + 1, end - 1
     return Stretch(start, end) if any(map(str.isalpha, text[start:end])) else None
 
 

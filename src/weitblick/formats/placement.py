@@ -26,6 +26,7 @@ class Node:
     first: int = 0
     last: int = 0
     fixed: bool = False  # a word or break: where it is in the target is known
+    edge: int = 0  # a mark that comes before (-1) or behind (1) everything else
 
     def holds_fixed(self, low: int, high: int) -> bool:
         """Whether a word or break of it stands in [low, high)."""
@@ -131,8 +132,8 @@ def place(nodes: list[Node], mapping: Mapping, source: tuple[int, int], target: 
             whole = (node.start, node.end) == source
             node.first, node.last = target if whole else mapping.pair(node.start, node.end)
         else:
-            at = {source[0]: low, source[1]: high}.get(node.start)
-            node.first = node.last = mapping.point(node.start) if at is None else at
+            node.edge = -1 if node.start == source[0] else 1 if node.start == source[1] else 0
+            node.first = node.last = (low, mapping.point(node.start), high)[node.edge + 1]
         if not node.fixed:
             node.first = min(max(node.first, low), high)
             node.last = min(max(node.last, node.first), high)
@@ -151,7 +152,7 @@ def _fixed(nodes: Sequence[Node]) -> list[Node]:
 
 def _separate(nodes: list[Node]) -> None:
     """No two neighbours overlap: the second begins where the first ends or, if it cannot, becomes part of it."""
-    nodes.sort(key=lambda node: (node.first, node.start, node.last))
+    nodes.sort(key=lambda node: (node.first, node.edge, node.start, node.last))
     kept: list[Node] = []
     for node in nodes:
         before = kept[-1] if kept else None
@@ -204,11 +205,15 @@ def written(block: Block, text: str, nodes: Sequence[Node], low: int, high: int,
             pending += code.shown
         else:
             flush()
-            out.append(code.raw or "")
+            out.append(_raw(block, code, style))
         if node.close is not None:
             inner = style if code.style is None else code.style
-            out += [written(block, text, node.inside, node.first, node.last, inner), node.close.raw or ""]
+            out += [written(block, text, node.inside, node.first, node.last, inner), _raw(block, node.close, style)]
         position = max(position, node.last)
     pending += text[position : max(position, high)]
     flush()
     return "".join(out)
+
+
+def _raw(block: Block, code: Code, style: str | None) -> str:
+    return block.write(code.shown, style) if code.raw is None else code.raw

@@ -11,8 +11,9 @@ PROTECTED = re.compile(
       (?:https?|ftp|file|mailto|tel|git|ssh|data)://?[^\s<>"'“”„]*[^\s<>"'“”„.,;:!?()\[\]{}]   # addresses
     | \bwww\.[^\s<>"'“”„]*[^\s<>"'“”„.,;:!?()\[\]{}]
     | [\w.+%-]+@[\w-]+(?:\.[\w-]+)+                                       # e-mail
-    | \$\{[^{}\s]*\} | \{\{[^{}]*\}\} | \#\{[^{}\s]*\}                    # ${name} {{ name }} #{name}
-    | \{[\w.\[\]!:,%+<>^-]*\}                                             # {name} {0:.2f} {}
+    | \$\{[^{}\s]*\} | \{\{[^{}]*\}\} | \#\{[^{}\s]*\} | %\{[^{}\s]*\}    # ${name} {{ name }} #{name} %{name}
+    | \$t\([^()]*\)                                                       # $t(key)
+    | \{[\w.\[\]!:,%+<>^$\#-]*\} | \{[\w.]+,\s*[\w,.:/ \#]+\}             # {name} {0:.2f} {} {when, date, long}
     | %\([\w.]+\)[-\#0+]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]                  # %(name)s
     | %(?:\d+\$)?[-\#0+']*\d*(?:\.\d+)?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGcrsap@](?![\w%]) # %s %2$s %-5.2lf
     | %[A-Z_]{2,}% | %%                                                   # %NAME%
@@ -24,14 +25,26 @@ PROTECTED = re.compile(
     | (?<![\w/])(?:~|\.{1,2})?(?:/[\w.+-]+){2,}/? | \b[A-Za-z]:\\[\w\\.+-]+           # paths
     | (?<![\w-])--[a-zA-Z]\w*(?:-\w+)*(?:=\S+)? | (?<![\w-])-[a-z](?![\w-])          # --options
     | \b\w+(?:::\w+|->\w+)+(?:\(\))? | \b\w+\(\)                           # a::b, a->b, f()
-    | \b[A-Za-z]*\w*_\w+\b                                                # snake_case
+    | \b\w+_\w+\b | (?<!\w)_+(?![A-Z][a-z])\w+                             # snake_case
     | \b[a-z]+[A-Z]\w*\b | \b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b                # camelCase, CamelCase
     | \b(?!\d+(?:st|nd|rd|th|s|am|pm|k|m|km|kg|g|cm|mm|l|h)\b)                           # A5-0123/2003
         (?=\w*[A-Za-z])(?=\w*\d)\w+(?:[-/.]\w*\d\w*)*\b
+    | \b\w+(?:[&@+\#]+\w+|\+\+|\#)(?!\w) | (?<!\w)[@\#]\w+                 # R&D, C++, #topic
     | \b\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?\b | \b\d{1,2}:\d{2}(?::\d{2})?\b                # dates, times
-    | [\U000f0000-\U0010ffff]+                                                           # of private use
+    | \+\d[\d ()/-]{5,}\d                                                                # telephones
+    | [$€£¥]\s?\d(?:[\d.,]*\d)? | \d(?:[\d.,]*\d)?\s?(?:[€£¥$]|°[CF]?) | §+\s?\d+\w*     # amounts, degrees, articles
+    | \d+(?:\.\d+)?(?:\s*[*+=×÷<>≤≥]\s*\d+(?:\.\d+)?)+                                   # 5 * 3 = 15
     | \bv?\d+(?:\.\d+){2,}\b                                                             # versions
+    | [\U000f0000-\U0010ffff]+                                                           # of private use
+    | [&<>*=\#~^\\@+_{}©®™→←↑↓↔⇒×÷±≤≥≈≠✓✔✗★☆§°½¼¾²³]+                                 # what is no language
     """,
+    re.VERBOSE,
+)
+SYMBOLS = re.compile(r"[&<>*=#~^\\@+_{}©®™→←↑↓↔⇒×÷±≤≥≈≠✓✔✗★☆§°½¼¾²³]+")
+COUNT = re.compile(
+    r"""\# | %(?:\d+\$)?[-+0\s]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[diuf] | %\(\w+\)[-+0]*\d*(?:\.\d+)?[dif]
+    | \{\w*:[\d,.+]*[dfn]\} | [$%]?\{{1,2}\s*(?:n|num|number|count|total|\w*[cC]ount|num_\w+|n_\w+)\s*\}{1,2}
+    | [$€£¥]\s?\d.* | \d.*[€£¥$]""",
     re.VERBOSE,
 )
 COMMON = re.compile(r"(?:Mc|Mac|De|La|Le|Di|Van|O)[A-Z][a-z]+|[A-Z]?[a-z]+[A-Z]s?")  # names that look like identifiers
@@ -43,6 +56,11 @@ def protected_spans(text: str) -> Iterator[tuple[int, int]]:
     for found in PROTECTED.finditer(text):
         if not COMMON.fullmatch(found[0]):
             yield found.span()
+
+
+def is_count(protected: str) -> bool:
+    """Whether something stands for a number: a model should read one, which decides the forms of words around it."""
+    return COUNT.fullmatch(protected) is not None
 
 
 def digits(number: str) -> str:

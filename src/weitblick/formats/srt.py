@@ -15,6 +15,8 @@ from weitblick.formats.subtitles import Cue, cue_blocks, reading_speed
 
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>|\{\\[^{}\n]*\}|\{[ybiuYBIU]:[^{}\n]*\}")
 
+PLACE = re.compile(r"\{\\(?:an?\d+|pos\([^()]*\))")
+
 
 def read_srt(data: bytes, path: Path) -> Content:
     text, encoding = decode(data, path)
@@ -28,7 +30,8 @@ def read_srt(data: bytes, path: Path) -> Content:
             raise UserError(f"{begins} --> {ends} are no times", where=path, line=line, remedy="mend them") from None
         start, end = found.span(5)
         end = start + len(content.rstrip())
-        cues.append(Cue(start, end, number or str(len(cues) + 1), first, last))
+        place = PLACE.search(content)
+        cues.append(Cue(start, end, number or str(len(cues) + 1), first, last, place=place[0] if place else ""))
     if not cues and text.strip():
         raise UserError("holds no cue", where=path, remedy="name an SRT file, with lines HH:MM:SS,mmm --> HH:MM:SS,mmm")
     blocks = cue_blocks(text, cues, TAG, "\n", str, plain)

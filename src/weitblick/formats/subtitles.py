@@ -16,11 +16,12 @@ FASTEST = 20.0  # characters a second that a grown-up reads with ease
 LONGEST_PAUSE, NAME_PAUSE = 5.0, 1.0  # seconds after which no sentence goes on: at all; if it may be a new one
 ENDED = re.compile(r"[.!?…:♪\])][\"'”’»]*\s*$")
 DASH = re.compile(r"\s*(?:</?[a-z]+>\s*)*[-–—‐]\s*(?=\S)")
+LABEL = re.compile(r"\s*(?:>>+\s*)?(?:[A-Z][A-Z0-9 .'&-]*[A-Z0-9.]:\s+|(?<=>)\s*)(?=\S)")
 OWN = re.compile(r"\s*(?:[\[(♪♫#]|[A-Z][A-Z .']+:|>>)")  # a sound, a song, a speaker: a new start
 
 
-def goes_on(before: str, text: str, pause: float) -> bool:
-    """Whether a cue may continue the sentence of the cue before it, `pause` seconds later."""
+def goes_on(before: str, text: str, pause: float, moved: bool = False) -> bool:
+    """Whether a cue may continue the sentence of the cue before it, `pause` seconds later, or in another place."""
     if not before.strip() or not text.strip() or OWN.match(text) or (OWN.match(before) and ENDED.search(before)):
         return False
     if pause > LONGEST_PAUSE or re.search(r"[\])♪♫]\s*$", before):
@@ -28,12 +29,12 @@ def goes_on(before: str, text: str, pause: float) -> bool:
     first = text.lstrip(" \"'“‘«.…")[:1]
     if first.islower() or re.search(r"[,;–-]\s*$", before):
         return True
-    return pause <= NAME_PAUSE and not text.isupper()
+    return pause <= NAME_PAUSE and not moved and not text.isupper() and not before.isupper()
 
 
 @dataclass(frozen=True)
 class Cue:
-    """A cue's text at [start, end) of a file, when it is seen, and who speaks (if the format says so)."""
+    """A cue's text at [start, end) of a file, when and where it is seen, and who speaks (if the format says so)."""
 
     start: int
     end: int
@@ -41,6 +42,7 @@ class Cue:
     begins: float
     ends: float
     voice: str = ""
+    place: str = ""
 
 
 def cue_blocks(
@@ -78,24 +80,29 @@ def cue_blocks(
 
 
 def _follows(before: str, last: Cue, text: str, cue: Cue) -> bool:
-    return last.voice == cue.voice and goes_on(before, text, cue.begins - last.ends)
+    return last.voice == cue.voice and goes_on(before, text, cue.begins - last.ends, last.place != cue.place)
 
 
 def _speeches(raw: str, line_end: str) -> Iterator[tuple[int, int, bool]]:
-    """[start, end) of what is translated as one text: all of a cue, or its lines if they begin with dashes."""
+    """[start, end) of what is translated as one text: all of a cue, or its lines if they begin with dashes or names.
+    These are no text."""
     lines = raw.split(line_end)
-    dashes = [DASH.match(line) for line in lines]
-    if len(lines) < 2 or sum(map(bool, dashes)) < 2 or not dashes[0]:
-        start = dashes[0].end() if dashes[0] else 0
-        if "<" in raw[:start]:
-            start = 0
-        yield (start, len(raw), False) if raw.strip() else (0, 0, False)
+    leads = [_lead(line) for line in lines]
+    if len(lines) < 2 or sum(map(bool, leads)) < 2 or not leads[0]:
+        yield (leads[0], len(raw), False) if raw.strip() else (0, 0, False)
         return
     position = 0
-    for line, dash in zip(lines, dashes, strict=True):
-        lead = dash.end() if dash and "<" not in dash[0] else 0
+    for line, lead in zip(lines, leads, strict=True):
         yield position + lead, position + len(line), True
         position += len(line) + len(line_end)
+
+
+def _lead(line: str) -> int:
+    """How many characters say who speaks; none behind a tag, which must stay where it is."""
+    dash = DASH.match(line)
+    start = dash.end() if dash and "<" not in dash[0] else 0
+    label = LABEL.match(line, start)
+    return label.end() if label else start
 
 
 def _tagged(raw: str, tag: re.Pattern[str], line_end: str) -> Iterator[str | Code]:
@@ -141,7 +148,8 @@ def reading_speed(texts: Sequence[tuple[Block, str]]) -> list[str]:
     wide = [cue for cue, (_, length) in shown.items() if length > LINES * LINE + 1]
     worst = max(speeds, key=speeds.__getitem__)
     mean = sum(length for _, length in shown.values()) / sum(seconds for seconds, _ in shown.values())
+    cues = "1 cue" if len(speeds) == 1 else f"{len(speeds)} cues"
     return [
-        f"{len(speeds)} cues, {mean:.1f} characters a second; {len(fast)} faster than {FASTEST:g} "
+        f"{cues}, {mean:.1f} characters a second; {len(fast)} faster than {FASTEST:g} "
         f"(at most {speeds[worst]:.1f}, cue {worst}); {len(wide)} longer than {LINES} lines of {LINE}"
     ]

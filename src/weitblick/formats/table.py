@@ -11,10 +11,12 @@ from weitblick.documents.corpora import ENDINGS, ROOTS
 from weitblick.errors import UserError
 from weitblick.files import STANDARD
 from weitblick.formats.ass import read_ass
+from weitblick.formats.csv import read_csv
 from weitblick.formats.docx import read_docx
 from weitblick.formats.encoding import MARKS, read_bytes
 from weitblick.formats.file import Content, TranslatableFile
 from weitblick.formats.html import read_html
+from weitblick.formats.json import read_json
 from weitblick.formats.markdown import read_markdown
 from weitblick.formats.odt import read_odt
 from weitblick.formats.packages import OLE, Package
@@ -56,6 +58,8 @@ FORMATS: dict[str, FileFormat] = {
         FileFormat(
             "html", "HTML", (".html", ".htm", ".xhtml"), read_html, r"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html)\b"
         ),
+        FileFormat("json", "JSON of localisation", (".json", ".arb"), read_json),
+        FileFormat("csv", "CSV of localisation", (".csv",), read_csv),
         FileFormat("txt", "plain text, a line for a line", (".txt", ".text"), read_text_file),
     )
 }

@@ -19,7 +19,8 @@ MOST_NOTES = 10  # lines about single sentences; of more, their number
 
 def translate_file(file: TranslatableFile, translate: Translate, align: Align) -> tuple[bytes, list[str]]:
     """The bytes of the translated file, and what its reader should know."""
-    document, mended = file.unveiled(translate(file.veiled()), align)
+    translated = file.translated_again(translate(file.veiled()), translate)
+    document, mended = file.unveiled(translated, align)
     data, notes = file.rendered(document, align)
     shown = mended[:MOST_NOTES]
     if len(mended) > MOST_NOTES:

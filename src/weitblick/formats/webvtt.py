@@ -14,7 +14,7 @@ from weitblick.formats.encoding import decode
 from weitblick.formats.file import Content
 from weitblick.formats.subtitles import Cue, cue_blocks, reading_speed
 
-TAG = re.compile(r"</?(?:[a-zA-Z][^<>]*)?>|<\d[\d:.]*>")
+TAG = re.compile(r"<rt>[^<]*</rt>|</?(?:[a-zA-Z][^<>]*)?>|<\d[\d:.]*>")
 TIMES = re.compile(r"^[ \t]*((?:\d+:)?\d+:\d+\.\d+)[ \t]*-->[ \t]*((?:\d+:)?\d+:\d+\.\d+)[^\n]*\n", re.MULTILINE)
 VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 
@@ -37,7 +37,8 @@ def _cues(text: str) -> Iterator[Cue]:
         above = text[: found.start()].rstrip("\n").rpartition("\n")[2] if text[: found.start()].endswith("\n") else ""
         name = above if above and not text[: found.start()].endswith("\n\n") else str(number)
         voice = VOICE.search(text[start:end])
-        yield Cue(start, end, name, _seconds(found[1]), _seconds(found[2]), voice[1] if voice else "")
+        place = found[0][found.end(2) - found.start() :].strip()
+        yield Cue(start, end, name, _seconds(found[1]), _seconds(found[2]), voice[1] if voice else "", place)
 
 
 def _seconds(time: str) -> float:
