@@ -265,6 +265,21 @@ def test_packages_import_only_what_stands_above_them() -> None:
     assert wrong == []
 
 
+def test_the_names_of_the_layout_are_where_it_says() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    missing = []
+    for packages, names in re.findall(r"^\| (`\w+`[^|]*)\|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
+        places = [ROOT / "src" / "weitblick" / name for name in re.findall(r"`(\w+)`", packages)]
+        files = [
+            file for place in places for file in (place.with_suffix(".py"), *place.rglob("*.py")) if file.is_file()
+        ]
+        code = "\n".join(file.read_text(encoding="utf-8") for file in files)
+        for name in re.findall(r"`(\w+)`", names):
+            if not re.search(rf"^(def |class |){name}\b", code, re.MULTILINE):
+                missing.append(f"{packages.strip()}: {name}")
+    assert missing == []
+
+
 def _own_imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("weitblick."):
