@@ -274,9 +274,8 @@ def test_the_names_of_the_layout_are_where_it_says() -> None:
             file for place in places for file in (place.with_suffix(".py"), *place.rglob("*.py")) if file.is_file()
         ]
         code = "\n".join(file.read_text(encoding="utf-8") for file in files)
-        for name in re.findall(r"`(\w+)`", names):
-            if not re.search(rf"^(def |class |){name}\b", code, re.MULTILINE):
-                missing.append(f"{packages.strip()}: {name}")
+        defined = set(re.findall(r"^(?:def |class |)(\w+)", code, re.MULTILINE))
+        missing += [f"{packages.strip()}: {name}" for name in re.findall(r"`(\w+)`", names) if name not in defined]
     assert missing == []
 
 

@@ -45,7 +45,8 @@ def _random(*keys: int) -> np.random.Generator:
 
 
 def sentence_plans(store: CorpusStore, batch_tokens: int, seed: int, epoch: int) -> list[SentencePlan]:
-    """Batches of sentences of similar length; no context. At most `batch_tokens` target tokens each."""
+    """Batches of sentences of similar length; no context. About `batch_tokens` target tokens each: a
+    batch ends with the sentence that reaches them."""
     random = _random(seed, epoch, 1)
     source, target = store.lengths("source"), store.lengths("target") + 1
     order = random.permutation(len(target))

@@ -189,7 +189,7 @@ class DataSection(Section):
 class StageSection(Section):
     updates: int = Field(100_000, ge=0, description="limit of updates")
     epochs: int = Field(35, ge=0, description="limit of epochs")
-    batch_tokens: int = Field(1000, gt=0, description="target tokens a batch (of one process)")
+    batch_tokens: int = Field(1000, gt=0, description="target tokens of a batch, about (of one process)")
     accumulate: int = Field(1, gt=0, description="batches per update")
     learning_rate: float = Field(1e-4, gt=0, description="peak rate")
     schedule: Literal["constant", "inverse_sqrt", "linear"] = Field("constant", description="after warm-up")
