@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.environments import WORK_FOLDER, Worker, environment, our_python
+from tools.environments import WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import lengths, words
 from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
@@ -52,7 +52,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     with ExitStack() as stack:
         workers = {}
         for name, (script, precision) in CONTESTANTS.items():
-            python = our_python() if script.startswith("ours") else environment("marian", options.work_folder)
+            python = our_python() if script.startswith("ours") else python_with("marian", options.work_folder)
             worker = Worker(name, python, script, {**task, "precision": precision})
             workers[name] = stack.enter_context(worker)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.environments import WORK_FOLDER, Worker, environment, our_python
+from tools.environments import WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import sentence_batches
 from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
@@ -43,7 +43,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     with ExitStack() as stack:
         workers = {}
         for name in ("weitblick", *options.peers):
-            python = our_python() if name == "weitblick" else environment(name, options.work_folder)
+            python = our_python() if name == "weitblick" else python_with(name, options.work_folder)
             workers[name] = stack.enter_context(Worker(name, python, SCRIPTS[name], task))
 
         def speed(worker: Worker) -> float:

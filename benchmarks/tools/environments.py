@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tools.turns import console
+from weitblick.threads import USERS_OWN
 
 PEERS = Path(__file__).parent.parent / "peers"
 WORK_FOLDER = Path("~/.cache/weitblick-bench").expanduser()
@@ -45,16 +49,25 @@ def environment(name: str, work_folder: Path) -> Path:
 class Worker:
     """A process that makes its model once, then runs when it is told to, and is idle in between."""
 
-    def __init__(self, name: str, python: Path | str, script: str, task: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        python: Path | str,
+        script: str,
+        task: dict[str, Any],
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """variables: how OpenMP's threads wait; whatever the caller's environment says about that is left out."""
         self.name = name
         threads = str(task["threads"])
-        variables = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false"}
+        inherited = {key: value for key, value in os.environ.items() if key not in USERS_OWN}
+        own = {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false"}
         self.process = subprocess.Popen(
             [str(python), str(PEERS / script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **variables, "HF_HUB_OFFLINE": "1"},
+            env={**inherited, **own, **(variables or {}), "HF_HUB_OFFLINE": "1"},
         )
         self.facts = self.ask(task)
 
@@ -79,6 +92,12 @@ class Worker:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
             self.process.kill()
+
+
+def python_with(name: str, work_folder: Path) -> Path | str:
+    """A Python that has a peer's packages: this one, if it has them all, or one of an environment of its own."""
+    wanted = [re.split("[=<>]", package)[0] for packages in PACKAGES[name] for package in packages]
+    return our_python() if all(find_spec(package) for package in wanted) else environment(name, work_folder)
 
 
 def our_python() -> str:

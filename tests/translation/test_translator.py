@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from tiny_models import BASELINES, OURS, SOURCES, TARGETS, VARIANTS, name, tiny_pipeline, tiny_translation_model
 
 from weitblick.documents.document import Document, Sentence
@@ -244,17 +243,6 @@ def test_offline_models_do_not_stream() -> None:
     with pytest.raises(UserError, match="offline"):
         translator(ENCODER).stream()
     assert translator(ENCODER).stream(context=False).translate("Where is it?")
-
-
-def test_eight_bit_translations_are_close() -> None:
-    from weitblick.translation.quantization import quantize_linears
-
-    ours = translator(ENCODER)
-    quantized = Translator(quantize_linears(ours.model), ours.pipeline)
-    (exact,), (close,) = (t.translations([document(SENTENCES)], **QUICK) for t in (ours, quantized))
-    assert any(isinstance(m, torch.ao.nn.quantized.dynamic.Linear) for m in quantized.model.modules())
-    assert quantized.model.sentence.target_table.weight.dtype == torch.float32
-    assert exact.translations[0][0].confidence == pytest.approx(close.translations[0][0].confidence, abs=0.1)
 
 
 def test_windows_hold_whole_documents_and_never_wait_for_more_than_they_need() -> None:

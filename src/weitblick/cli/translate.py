@@ -108,7 +108,7 @@ def translate(
         bool, typer.Option("--stream", help="Translate each line of standard input as it comes (online models).")
     ] = False,
     int8: Annotated[
-        bool, typer.Option("--int8", help="8-bit linear layers on the CPU: faster; results may vary with the batch.")
+        bool, typer.Option("--int8", help="8-bit linear layers on the CPU: faster, and a little less exact.")
     ] = False,
     batch_tokens: BatchTokens = 4096,
     threads: Threads = None,

@@ -313,7 +313,7 @@ class DocumentModel(nn.Module):
                 expected = Softmax(states.final, *self.sentence.output()).expect(self.decides)
                 read = torch.where(expected[:, None], read, states.final)
             states = DecoderStates(states.attended, read)
-        softmax = Softmax(states.final, *self.sentence.output())
+        softmax = Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
         pointer = None if context is None else context.pointer
         pointed = None if pointer is None else pointer.point(states, softmax, target)
         return ModelOutput(WordDistribution(softmax, pointed), result)

@@ -8,7 +8,7 @@ This is the one place where a model's states become probabilities: beam search, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from weitblick.batches.batch import Packed
-from weitblick.sentence.candidates import Candidates, best_words, best_words_of
+from weitblick.sentence.candidates import Candidates, best_words, best_words_of, best_words_rescored
 from weitblick.sentence.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.sentence.sentence_model import DecoderStates
 
@@ -31,11 +31,13 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Softmax:
-    """The output projection at T steps: states [T, d], weight [V, d], bias [V]."""
+    """The output projection at T steps: states [T, d], weight [V, d], bias [V]; quick: approximate logits of states,
+    from which beam search chooses the words that it scores exactly."""
 
     states: Tensor
     weight: Tensor
     bias: Tensor
+    quick: Callable[[Tensor], Tensor] | None = None
 
     def __len__(self) -> int:
         return len(self.states)
@@ -165,9 +167,12 @@ class WordDistribution:
     def best(self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False) -> Candidates:
         """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them."""
         s = self.softmax
+        how = count, forbidden, others, renormalize
+        if self.pointed is None and s.quick is not None:
+            return best_words_rescored(s.states, s.weight, s.bias, s.quick(s.states), *how)
         if self.pointed is None:
-            return best_words(s.states, s.weight, s.bias, count, forbidden, others, renormalize)
-        return best_words_of(self.table(slice(0, len(s))), count, forbidden, others, renormalize)
+            return best_words(s.states, s.weight, s.bias, *how)
+        return best_words_of(self.table(slice(0, len(s))), *how)
 
 
 def _mixed(own: Tensor, share: Tensor, pointed: Tensor) -> Tensor:

@@ -14,6 +14,8 @@ NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translat
 
 STRIP = 16
 """Words whose maximum is taken together: the k best of a vocabulary lie in the k strips with the best maxima."""
+SPARE = 4
+"""Words more than are asked for that are scored anew where the first scores are approximate."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,42 @@ def best_words(
     total += outlawed.sub_(highest).exp_().sum(0)
     normaliser = highest + total.log_()
     return Candidates(values - normaliser[:, None], ids, end - normaliser)
+
+
+def best_words_rescored(
+    states: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    logits: Tensor,
+    count: int,
+    forbidden: int,
+    others: Tensor | None = None,
+    renormalize: bool = False,
+) -> Candidates:
+    """The same from approximate logits [N, V'], which are overwritten: they choose a few words more than `count`, whose
+    logits are then computed anew. V' is a multiple of STRIP, with -inf behind the vocabulary."""
+    rows = logits.unflatten(1, (STRIP, -1))  # [N, STRIP, C]: a strip holds every C-th word
+    maxima = rows.amax(1)
+    highest = maxima.amax(1, keepdim=True)
+    outlawed = logits[:, NEVER_PRODUCED if renormalize else 0 : forbidden].clone()
+    logits[:, :forbidden] = -torch.inf
+    if others is None:
+        maxima[:, :forbidden] = rows[:, :, :forbidden].amax(1)
+    else:
+        outlawed = outlawed if renormalize else torch.cat([outlawed, logits[:, others]], 1)
+        logits[:, others] = -torch.inf
+        maxima = rows.amax(1)
+    strips = maxima.topk(min(count + SPARE, maxima.shape[1]), sorted=False).indices  # [N, c]
+    step = torch.arange(STRIP, device=logits.device) * rows.shape[2]
+    places = (strips[:, :, None] + step).flatten(1)  # [N, c * STRIP]
+    values, chosen = logits.gather(1, places).topk(min(count + SPARE, logits.shape[1]), sorted=False)
+    ids = places.gather(1, chosen).clamp_(max=len(weight) - 1)
+    anew = torch.bmm(weight[ids], states[:, :, None])[:, :, 0] + bias[ids]
+    anew = torch.where(values > -torch.inf, anew, values)
+    total = logits.sub_(highest).exp_().sum(1) + outlawed.sub_(highest).exp_().sum(1)
+    normaliser = highest + total.log_()[:, None]
+    end = states @ weight[EOS] + bias[EOS]
+    return Candidates(anew - normaliser, ids, end - normaliser[:, 0])
 
 
 def best_words_of(

@@ -219,6 +219,7 @@ class FeedForward(nn.Module):
         self.input = nn.Linear(dimension, inner)
         self.output = nn.Linear(inner, dimension)
         self.activation = ACTIVATIONS[activation]
+        self.nonnegative = activation == "relu"  # what its second layer reads
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.activation(self.input(x)))

@@ -60,6 +60,8 @@ class SentenceModel(nn.Module, ABC):
             None if tied else nn.Parameter(self.target_table.weight.new_zeros(target_size, self.dimension))
         )
 
+        self.quick_output: Callable[[Tensor], Tensor] | None = None  # approximate logits, of a quantised model
+
     def initialise(self) -> None:
         """Xavier for matrices, zeros for biases, embeddings with variance 1/d (they are scaled by sqrt(d))."""
         for name, parameter in self.named_parameters():

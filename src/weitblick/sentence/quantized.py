@@ -1,0 +1,76 @@
+"""Linear layers that multiply 8-bit integers, for decoding on the CPU.
+
+Every row of the input has a scale of its own, its largest magnitude, so that what comes out for a sentence never
+depends on what else is in the batch. Inputs have 7 bits: where a processor has no VNNI, pairs of products of 8 bits
+would overflow.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor, nn
+
+from weitblick.sentence.candidates import STRIP
+
+LEVELS = 127
+SMALLEST = 1e-30
+
+
+def available() -> bool:
+    """Whether this PyTorch has the kernels for this processor."""
+    return "fbgemm" in torch.backends.quantized.supported_engines
+
+
+class QuantizedLinear(nn.Module):
+    """x W' + b, with W in 8 bits, scaled row by row. nonnegative: of inputs that are (behind a ReLU), all levels are
+    above zero."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, nonnegative: bool = False) -> None:
+        super().__init__()
+        self.bias = None if bias is None else bias.detach()
+        self.nonnegative = nonnegative
+        self.zero = 0 if nonnegative else (LEVELS + 1) // 2
+        self.scale = 1.0 / (LEVELS - self.zero)
+        self.packed = _pack(weight.detach().float())
+        self.out_features, self.in_features = weight.shape
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., d] -> [..., out]"""
+        largest = (x if self.nonnegative else x.abs()).amax(-1, keepdim=True).clamp_min_(SMALLEST)
+        product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
+            x / largest, self.scale, self.zero, self.packed
+        )
+        if self.bias is None:
+            return product.mul_(largest)
+        return torch.addcmul(self.bias, product, largest, out=product)
+
+    def extra_repr(self) -> str:
+        return f"{self.in_features}, {self.out_features}"
+
+
+class QuantizedOutput(QuantizedLinear):
+    """Approximate logits, with -inf at words that fill up the last strip (see `candidates`)."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        missing = -len(weight) % STRIP
+        filled = torch.nn.functional.pad(weight.detach(), (0, 0, 0, missing))
+        super().__init__(filled, torch.nn.functional.pad(bias.detach(), (0, missing), value=-torch.inf))
+
+
+def _pack(weight: Tensor) -> torch.ScriptObject:
+    """The weight [out, d] in 8 bits, laid out as the kernels read it."""
+    scales = weight.abs().amax(1).clamp_min(SMALLEST) / LEVELS
+    before = torch.backends.quantized.engine
+    torch.backends.quantized.engine = "fbgemm"
+    try:
+        with warnings.catch_warnings():
+            # The tensor type goes, says PyTorch; the kernels, which take it, stay without another way in so far.
+            warnings.simplefilter("ignore", UserWarning)
+            zeros = torch.zeros(len(weight), dtype=torch.long)
+            integers = torch.quantize_per_channel(weight, scales.double(), zeros, 0, torch.qint8)
+        packed: torch.ScriptObject = torch.ops.quantized.linear_prepack(integers, None)
+        return packed
+    finally:
+        torch.backends.quantized.engine = before
