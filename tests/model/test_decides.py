@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from weitblick.batches.batch import Batch, pack_pairs
+from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
@@ -37,6 +38,24 @@ def test_only_steps_that_expect_these_words_read_context() -> None:
         expected = torch.where((probability >= 0.1)[:, None], everywhere, without.states)
         assert torch.equal(one(made).states, expected)
     assert (probability >= 0.1).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("shift", [-9.0, 0.0, 3.0])
+def test_a_step_reads_what_a_whole_pass_reads(shift: float) -> None:
+    one, made = model(), batch()
+    one.sentence.output_bias[WORDS] = shift
+    one.decide_between(WORDS)
+    target = made.current.target
+    memory, _ = one.encode(made.current.source)
+    context = one.offer(made.current.source, target)
+    whole = one.decode(target, memory, made.current.source.layout, context)
+    layout = Layout(torch.ones_like(target.layout.lengths), target.layout.documents, target.layout.positions)
+    cache = one.sentence.start(memory, made.current.source.layout)
+    for position in range(3):
+        rows = target.layout.starts + position
+        found = one.step(target.tokens[rows], cache, layout, context)
+        torch.testing.assert_close(found.states, whole.states[rows])
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from weitblick.batches.batch import Batch, IdLists, Packed, Pairs
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
-from weitblick.context.module import ContextModule, ContextResult, Projected
+from weitblick.context.module import Bank, ContextModule, ContextResult, Projected
 from weitblick.model.context import PLAIN, Context, ContextOptions, Sides
 from weitblick.model.pointer import MemoryPointer
 from weitblick.model.sources import Sources
@@ -272,7 +272,11 @@ class DocumentModel(nn.Module):
     ) -> WordDistribution:
         """The next step of all hypotheses [N]; `hypotheses` has one token for each."""
         return self._decode(
-            lambda extras: self.sentence.step(tokens, cache, extras), Packed(tokens, hypotheses), context, PLAIN
+            lambda extras: self.sentence.step(tokens, cache, extras),
+            Packed(tokens, hypotheses),
+            context,
+            PLAIN,
+            sparing=self.decides is not None,
         ).words
 
     def _decode(
@@ -283,9 +287,11 @@ class DocumentModel(nn.Module):
         options: ContextOptions,
         live: bool = False,
         rest: Pairs | None = None,
+        sparing: bool = False,
     ) -> ModelOutput:
         """Runs the decoder and reads the context inside its layers, behind them and at the output; live: the sentences
-        of this very pass are the context, together with the rest of their documents."""
+        of this very pass are the context, together with the rest of their documents; sparing: the context module reads
+        only where it decides, and nobody asks what it did."""
         reads = self.sides is not None and self.sides.queries == "target"
         bank = None if context is None or not reads else context.bank
         if bank is None and not live:
@@ -297,11 +303,24 @@ class DocumentModel(nn.Module):
             states = run(inside.sub_layers)
             return self._output(states, inside.result(states.final), target, context)
         states = run(None)
+        if sparing:
+            return self._output(self._read_where_expected(states, layout, bank), None, target, context)
         if live:
             keys, values = self._of_target(self.sentence, target.tokens, states)
             bank = self._live(keys, values, target.layout, rest, context).bank
         result = self.context(states.final, states.attended, layout, bank, **how)
         return self._output(states, result, target, context)
+
+    def _read_where_expected(self, states: DecoderStates, layout: Layout, bank: Bank | None) -> DecoderStates:
+        """The states of steps [N], of one token each, with context where the words it decides between are expected."""
+        assert self.context is not None
+        assert self.decides is not None
+        rows = Softmax(states.final, *self.sentence.output()).expect(self.decides).nonzero()[:, 0]
+        if not len(rows):
+            return states
+        few = Layout(*(column[rows] for column in (layout.lengths, layout.documents, layout.positions)))
+        read = self.context(states.final[rows], states.attended[rows], few, bank).states
+        return DecoderStates(states.attended, states.final.index_copy(0, rows, read))
 
     def _output(
         self, states: DecoderStates, result: ContextResult | None, target: Packed, context: Context | None

@@ -9,6 +9,7 @@ above the first translation at no step of that translation is missed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -40,15 +41,25 @@ def changed_by_context(
     first = 0
     for source, target, rows in sources.pairs(targets):
         own = memory.index_select(0, rows)
-        favourites = [
-            _favourites(model.decode(target, own, source.layout, offered).words) for offered in (before, context)
-        ]
+        words = [model.decode(target, own, source.layout, offered).words for offered in (before, context)]
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
-        changed[target.layout.sentence[favourites[0] != favourites[1]]] = True
+        changed[target.layout.sentence[_steps_that_differ(*words)]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
         first += target.layout.sentences
 
 
-def _favourites(words: WordDistribution) -> Tensor:
-    """[T] the most probable word of each step."""
-    return torch.cat([words.table(rows).argmax(-1) for rows in words.softmax.chunks()])
+def _steps_that_differ(before: WordDistribution, after: WordDistribution) -> Tensor:
+    """Steps at which another word is the most probable; only those whose states or pointers differ are looked at."""
+    steps = (before.states != after.states).any(-1).nonzero()[:, 0]
+    if before.pointed is not None or after.pointed is not None:
+        steps = torch.arange(len(before.states), device=steps.device)
+    one, other = (_favourites(words, steps) for words in (before, after))
+    return steps[one != other]
+
+
+def _favourites(words: WordDistribution, steps: Tensor) -> Tensor:
+    """The most probable word of each of these steps."""
+    if words.pointed is None:
+        words = WordDistribution(replace(words.softmax, states=words.states[steps]))
+    parts = [words.table(rows).argmax(-1) for rows in words.softmax.chunks()]
+    return torch.cat(parts) if parts else steps
