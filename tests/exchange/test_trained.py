@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from weitblick.batches.batch import pack_pairs
 from weitblick.cli.main import app
+from weitblick.errors import UserError
 from weitblick.exchange.import_marian import import_marian
 from weitblick.model.folder import load_model
 from weitblick.translation.translator import Translator
@@ -97,6 +98,20 @@ def test_every_kind_of_context_learns_on_top(kind: str, held: bool, imported: Pa
         alone = Translator(before.model, before.pipeline).translate(sources)
         assert Translator(after.model, after.pipeline).translate(sources, context=False).targets == alone.targets
     assert len(Translator(after.model, after.pipeline).translate(sources).targets) == len(sources)
+
+
+def test_the_rival_without_context_is_never_held(imported: Path, tmp_path: Path) -> None:
+    """Holding the sentence model would leave nothing to train."""
+    places = [f"stage1={imported / 'fr-es'}", f"data.dir={imported / 'corpus'}", f"output={tmp_path / 'run'}"]
+    changes = ["context.kind=none", "context_stage.hold_sentence_model=2", "context_stage.result=last"]
+    run("train", "recipes/imported/context.yaml", *places, *SHORT, *changes)
+    old = load_model(imported / "fr-es").model.state_dict()
+    new = load_model(tmp_path / "run" / "best").model.state_dict()
+    assert any(not torch.equal(old[name], new[name]) for name in old)
+    arguments = ["train", "recipes/imported/context.yaml", *places[:2], f"output={tmp_path / 'other'}", changes[0]]
+    result = CliRunner().invoke(app, [*arguments, "context_stage.sentence_rate=0"])
+    assert isinstance(result.exception, UserError)
+    assert "nothing would be trained" in str(result.exception)
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,11 @@ class Optimiser:
         self.old = [(name, p) for name, p in trained if id(p) not in new]
         self.new = [(name, p) for name, p in trained if id(p) in new]
         self.gates = [] if model.context is None else model.context.gate_parameters()
+        if share == 0 and not self.new:
+            raise UserError(
+                "nothing would be trained: sentence_rate is 0, and there is no context layer",
+                remedy="set context.kind, or context_stage.sentence_rate",
+            )
         self.shares = (share, 1.0)
         groups = [{"params": [p for _, p in group]} for group in (self.old, self.new)]
         self.adam = torch.optim.AdamW(
@@ -47,10 +52,10 @@ class Optimiser:
         return [p for _, p in (*self.old, *self.new)]
 
     def held(self, update: int) -> bool:
-        """True while the sentence model is fixed."""
-        return isinstance(self.stage, ContextStageSection) and (
-            update <= self.stage.hold_sentence_model or self.shares[0] == 0
-        )
+        """True while the sentence model is fixed: as long as there is something else to train."""
+        if not isinstance(self.stage, ContextStageSection) or not self.new:
+            return False
+        return update <= self.stage.hold_sentence_model or self.shares[0] == 0
 
     def prepare(self, update: int) -> float:
         """Sets rates and what is trained for this update; returns the rate of the new parameters."""
