@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from huggingface_hub import ModelCard
 from local_hub import Hub
 from marian_models import random_model
 from typer.testing import CliRunner, Result
@@ -64,6 +65,11 @@ def test_published_and_fetched_is_the_same(hub: Hub, imported: Path, models: Pat
     result = run("fetch", "you/en-fi", "--hub", hub.address)
     assert result.exit_code == 0, (result.output, result.exception)
     assert {name: (models / "you/en-fi" / name).read_bytes() for name in expected} == sent
+    for name in expected - {"README.md"}:
+        assert sent[name] == (imported / name).read_bytes()
+    (models / "damaged" / "text").mkdir(parents=True)
+    (models / "damaged" / "config.json").write_text("{")
+    assert "damaged" in run("models").stderr  # and the others are listed all the same
     listed = json.loads(run("models", "--json").stdout)["models"]
     assert [(model["name"], model["target_language"]) for model in listed] == [("you/en-fi", "fi"), ("shipped", "de")]
 
@@ -85,12 +91,28 @@ def test_no_server_is_one_line(models: Path, imported: Path) -> None:
         assert "127.0.0.1:9" in str(result.exception)
 
 
-def test_the_card_speaks_the_hubs_language(imported: Path) -> None:
-    from huggingface_hub import ModelCard
-
-    card = ModelCard((imported / "README.md").read_text(encoding="utf-8")).data
-    assert (card.language, card.library_name, card.pipeline_tag) == (["en", "fi"], "weitblick", "translation")
-    assert card.license
+def test_the_card_speaks_the_hubs_language(hub: Hub, models: Path, tmp_path: Path) -> None:
+    """What the original's card says of licence and data is kept, and can be changed by who publishes."""
+    random_model(tmp_path / "opus", _name_or_path="/tmp/Helsinki-NLP/opus-mt-en-fi")
+    card = "---\nlicense: apache-2.0\ndatasets:\n- opus\n---\n# OPUS\n"
+    (tmp_path / "opus" / "README.md").write_text(card)
+    config = json.loads((tmp_path / "opus" / "config.json").read_text())
+    config["_name_or_path"] = "/tmp/Helsinki-NLP/opus-mt-en-fi"
+    (tmp_path / "opus" / "config.json").write_text(json.dumps(config))
+    assert run("import", str(tmp_path / "opus"), "-o", str(tmp_path / "ours"), "--target-language", "fi").exit_code == 0
+    for options, license, datasets in (
+        ([], "apache-2.0", ["opus"]),
+        (
+            ["--license", "cc-by-4.0", "--dataset", "opus", "--dataset", "you/letters"],
+            "cc-by-4.0",
+            ["opus", "you/letters"],
+        ),
+    ):
+        result = run("publish", "you/en-fi", "-m", str(tmp_path / "ours"), "--hub", hub.address, *options)
+        assert result.exit_code == 0, result.exception
+        data = ModelCard(hub.repositories["you/en-fi"]["README.md"].decode()).data
+        assert (data.language, data.library_name, data.pipeline_tag) == (["en", "fi"], "weitblick", "translation")
+        assert (data.license, data.datasets, data.base_model) == (license, datasets, "Helsinki-NLP/opus-mt-en-fi")
 
 
 def test_a_model_is_chosen_by_its_languages(models: Path, imported: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weitblick.cli.console import log, print_json, set_log_level
+from weitblick.cli.console import log, print_json, set_log_level, warn
 from weitblick.cli.import_ import PANEL
 from weitblick.cli.options import Json, Quiet
 
@@ -24,18 +24,26 @@ def register(app: typer.Typer) -> None:
 def publish_model(
     name: Name,
     model: Annotated[str, typer.Option("--model", "-m", metavar="FOLDER", help="The model folder to send.")],
+    license: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Licence in the card, such as cc-by-4.0; the model's own if absent."),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What it was trained on, for the card. Repeatable.")
+    ] = None,
     private: Annotated[bool, typer.Option("--private", help="For you alone.")] = False,
     hub: Hub = None,
     quiet: Quiet = False,
 ) -> None:
     """Send a model folder to the Hugging Face hub, with its card. Uses the network; needs weitblick\\[hub].
 
-    Example: weitblick publish you/en-fi-documents -m runs/en-fi/best
+    Example: weitblick publish you/en-fi-documents -m runs/en-fi/best --license cc-by-4.0
     """
     set_log_level(quiet)
-    from weitblick.exchange.hub import publish
+    from weitblick.exchange.hub import CardWishes, publish
 
-    log.info("published: %s", publish(Path(model), name, private=private, hub=hub))
+    card = CardWishes(license, tuple(dataset or ()))
+    log.info("published: %s", publish(Path(model), name, card, private=private, hub=hub))
 
 
 def fetch_model(
@@ -67,7 +75,7 @@ def list_models(as_json: Json = False) -> None:
     """
     from weitblick.exchange.installed import installed_models, models_folder
 
-    models = installed_models()
+    models = installed_models(warn)
     if as_json:
         rows: list[dict[str, Any]] = [
             {

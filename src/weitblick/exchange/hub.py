@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,38 @@ from weitblick.errors import UserError
 from weitblick.exchange.output import check_output_folder
 from weitblick.extras import extra
 from weitblick.files import atomic_folder
-from weitblick.model.folder import CARD, CONFIG, TEXT, WEIGHTS, load_model
+from weitblick.model.folder import CARD, CONFIG, TEXT, WEIGHTS, load_model, model_card, read_config
 
 FILES = (CARD, CONFIG, WEIGHTS, f"{TEXT}/*")
 MARKS = (CONFIG, TEXT)
 
 
-def publish(folder: Path, name: str, *, private: bool = False, hub: str | None = None) -> str:
-    """Sends a model folder to the hub as NAME (owner/model); gives its address."""
-    load_model(folder)  # whole, and every file as it was saved
+@dataclass(frozen=True)
+class CardWishes:
+    """What only the owner of a model knows."""
+
+    license: str | None = None
+    datasets: tuple[str, ...] = ()
+
+
+def publish(
+    folder: Path, name: str, card: CardWishes = CardWishes(), *, private: bool = False, hub: str | None = None
+) -> str:
+    """Sends a model folder to the hub as NAME (owner/model), in one commit; gives its address."""
+    loaded = load_model(folder)  # whole, and every file as it was saved
+    facts = {**loaded.facts, **{key: value for key, value in asdict(card).items() if value}}
+    config = read_config(folder).model_copy(update={"facts": facts})
+    languages = (loaded.pipeline.source_language, loaded.pipeline.target_language)
+    contents: dict[str, Path | bytes] = {
+        str(path.relative_to(folder)): path for pattern in FILES for path in sorted(folder.glob(pattern))
+    }
+    contents[CARD] = model_card(config, languages).encode()
     with _hub_errors(name, hub):
-        api = _library().HfApi(endpoint=hub, library_name="weitblick")
+        library = _library()
+        api = library.HfApi(endpoint=hub, library_name="weitblick")
         url = api.create_repo(name, private=private, exist_ok=True)
-        api.upload_folder(
-            repo_id=name, folder_path=folder, allow_patterns=list(FILES), commit_message="Written by weitblick publish"
-        )
+        parts = [library.CommitOperationAdd(place, content) for place, content in contents.items()]
+        api.create_commit(name, parts, commit_message="Written by weitblick publish")
     return str(url)
 
 

@@ -67,9 +67,17 @@ def import_marian(path: str | Path, wishes: TextWishes = TextWishes()) -> Import
     fill(model.sentence, folder, source_rows, rows)
     facts = {
         "languages": f"{pipeline.source_language} -> {pipeline.target_language}",
-        "imported_from": folder.config.get("_name_or_path") or folder.path.resolve().name,
+        "imported_from": _origin(folder),
+        **folder.card,
     }
     return Imported(model, pipeline, section, facts)
+
+
+def _origin(folder: MarianFolder) -> str:
+    """A name on the hub if the folder has one; OPUS-MT's folders name a place on the machine where they were made."""
+    written = str(folder.config.get("_name_or_path") or "")
+    known = re.search(r"Helsinki-NLP/[\w.-]+$", written)
+    return known[0] if known else written or folder.path.resolve().name
 
 
 def _rows(folder: MarianFolder) -> tuple[Rows, Rows]:

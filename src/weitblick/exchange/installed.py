@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,11 +38,15 @@ def models_folder() -> Path:
     return Path(data) / "weitblick" / "models"
 
 
-def installed_models(folder: Path | None = None) -> list[InstalledModel]:
-    """Every model in the models folder, by name; the shipped one last."""
-    folder = models_folder() if folder is None else folder
-    found = sorted(path.parent for path in folder.glob(f"**/{CONFIG}") if (path.parent / TEXT).is_dir())
-    models = [read_model(path, str(path.relative_to(folder))) for path in found]
+def installed_models(warn: Callable[[str], None] | None = None) -> list[InstalledModel]:
+    """Every model in the models folder, by name; the shipped one last. One that cannot be read is said to `warn`."""
+    folder, models = models_folder(), []
+    for path in sorted(path.parent for path in folder.glob(f"**/{CONFIG}") if (path.parent / TEXT).is_dir()):
+        try:
+            models.append(read_model(path, str(path.relative_to(folder))))
+        except UserError as error:
+            if warn is not None:
+                warn(str(error))
     return [*models, *([read_model(DEFAULT_MODEL, SHIPPED)] if DEFAULT_MODEL.is_dir() else [])]
 
 

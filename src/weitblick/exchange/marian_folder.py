@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -43,6 +45,20 @@ class MarianFolder:
     @property
     def shared(self) -> bool:
         return bool(self.config.get("share_encoder_decoder_embeddings", True))
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Licence and datasets, if a model card says them."""
+        path = self.path / "README.md"
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        found = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
+        try:
+            values = yaml.safe_load(found[1]) if found else None
+        except (yaml.YAMLError, ValueError, RecursionError):
+            return {}
+        return (
+            {key: values[key] for key in ("license", "datasets") if values.get(key)} if isinstance(values, dict) else {}
+        )
 
     def number(self, key: str, default: int | None = None) -> int:
         """A whole number of the configuration."""

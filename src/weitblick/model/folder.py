@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -172,7 +173,7 @@ def _hub_card(config: ModelConfig, languages: tuple[str, str]) -> dict[str, Any]
     }
     if "datasets" in facts:
         card["datasets"] = facts["datasets"]
-    if "imported_from" in facts:
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(facts.get("imported_from", ""))):  # a name on the hub
         card["base_model"] = facts["imported_from"]
     if "dev_perplexity" in facts:
         figure = {"type": "perplexity", "name": "dev perplexity", "value": facts["dev_perplexity"]}

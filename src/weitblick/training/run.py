@@ -42,6 +42,7 @@ log = logging.getLogger("weitblick")
 
 MANIFEST_VERSION: Literal[1] = 1
 TRANSLATED_SHARE = {"reference": 0.0, "translation": 1.0, "mixed": 0.5}  # documents that read translations
+ORIGIN = ("imported_from", "license", "datasets")  # what a model's card says of it, whatever it is trained on later
 FREE_TO_CHANGE = {"output", "threads", "device", "base", "stage"}  # what a resumed run may change
 
 
@@ -77,6 +78,7 @@ class _Run:
     pipeline: TextPipeline
     stores: dict[str, CorpusStore]
     base: DocumentModel | None
+    origin: dict[str, Any]
     quiet: bool
     finish: bool
 
@@ -98,7 +100,8 @@ class _Run:
         if world.first:
             for store in stores.values():
                 store.check(len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
-        return cls(recipe, world, folder, pipeline, stores, base.model if base else None, quiet, finish)
+        origin = {key: base.facts[key] for key in ORIGIN if key in base.facts} if base else {}
+        return cls(recipe, world, folder, pipeline, stores, base.model if base else None, origin, quiet, finish)
 
     def train(self) -> Path:
         best, model = self.folder / "best", self.base
@@ -190,7 +193,7 @@ class _Run:
 
     def _save(self, folder: Path, model: DocumentModel, result: StageResult) -> None:
         if self.world.first:
-            save_model(folder, model, self.pipeline, self.recipe.model, _facts(self.recipe, result))
+            save_model(folder, model, self.pipeline, self.recipe.model, {**_facts(self.recipe, result), **self.origin})
         self.world.barrier()
 
 
