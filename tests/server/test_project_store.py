@@ -78,10 +78,10 @@ def test_changes_are_marked_kept_and_accepted(store: Store) -> None:
     changed = store.translate(document, 1, "Zwo.", draft, cause=7)
     assert changed is not None
     assert (changed.before, changed.cause) == ("Zwei.", 7)
-    kept = store.keep(document, 1)
+    kept = store.keep(document, 1, "draft")
     assert (kept.target, kept.before) == ("Zwei.", None)
     with pytest.raises(Refused):
-        store.keep(document, 1)
+        store.keep(document, 1, "draft")
     store.translate(document, 1, "Zwo.", kept, cause=8)
     accepted = store.accept(document, 1)
     assert (accepted.target, accepted.before) == ("Zwo.", None)

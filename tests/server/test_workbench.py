@@ -90,6 +90,7 @@ def test_changes_can_be_kept_as_they_were_or_all_undone(bench: Bench) -> None:
     assert [row["before"] for row in rows] == [None, *[row["target"] for row in before[1:]]]
     kept = bench.client.post(f"{bench.url}/segments/1/keep").json()
     assert (kept["target"], kept["before"]) == (before[1]["target"], None)
+    assert kept["state"] == "edited"  # a human's choice, which later confirmations leave alone
     accepted = bench.client.post(f"{bench.url}/segments/2/accept").json()
     assert (accepted["target"], accepted["before"]) == ("Anders 2.", None)
     undone = bench.client.post(f"{bench.url}/undo").json()
@@ -110,7 +111,7 @@ def test_a_draft_that_changes_twice_goes_back_to_what_was_seen(bench: Bench) -> 
         change(bench, 1, text)
     row = bench.rows()[1]
     assert (row["target"], row["before"]) == ("Wieder anders.", before)
-    assert bench.client.post(f"{bench.url}/segments/1/keep").json()["target"] == before
+    assert bench.client.post(f"{bench.url}/undo").json()[0]["target"] == before
     change(bench, 1, "Anders.")
     change(bench, 1, before)
     assert bench.rows()[1]["before"] is None  # it is what it was: no change

@@ -17,6 +17,7 @@ import pytest
 
 from weitblick.formats import FORMATS
 from weitblick.server.engine import Engine
+from weitblick.server.service import Service
 
 pytestmark = pytest.mark.browser
 
@@ -29,7 +30,9 @@ def obedient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that takes approved words over at once, whatever it is: *Rapport* once a pair says so."""
     steps = Engine.document_steps
 
-    def document_steps(self: Engine, document: Any, options: Any, order: Any = None) -> Iterator[Any]:
+    def document_steps(
+        self: Engine, document: Any, options: Any, order: Any = None, *, pulled_only: bool = False
+    ) -> Iterator[Any]:
         approved = any("Rapport" in (sentence.target or "") for sentence in document.sentences)
         for finished in steps(self, document, options, order):
             yield {
@@ -38,6 +41,7 @@ def obedient(monkeypatch: pytest.MonkeyPatch) -> None:
             }
 
     monkeypatch.setattr(Engine, "document_steps", document_steps)
+    monkeypatch.setattr(Service, "learns", True)
 
 
 class Story:

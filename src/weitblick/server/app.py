@@ -23,6 +23,12 @@ from weitblick.translation.translator import Translator
 TYPES = {".css": "text/css", ".js": "text/javascript"}
 SHARED = ("base.css", "elements.js", "panel.js", "data.js", "word_panel.js")
 """What the workbench has in common with the report of `weitblick explain`: its colours and the panel for a word."""
+STATELESS = {
+    "/v1/translate",
+    *("/translate", "/detect", "/languages", "/frontend/settings"),
+    *("/v2/translate", "/v2/languages", "/v2/usage", "/v2/glossary-language-pairs"),
+}
+"""What needs nothing that an earlier request has left: all that several servers behind one address can offer."""
 
 
 def create_app(
@@ -33,8 +39,10 @@ def create_app(
     keys: list[str] | None = None,
     limits: Limits | None = None,
     name: str = "shipped",
+    projects: bool = True,
 ) -> FastAPI:
-    """The application for one model and one folder of projects. `host` is where it will be reached."""
+    """The application for one model and one folder of projects. `host` is where it will be reached. Without `projects`
+    there is neither a workbench nor anything else that is kept between requests."""
     limits = limits or Limits()
     service = Service(translator, Store(data), Guard(host, keys or (), limits), limits, name)
 
@@ -54,21 +62,24 @@ def create_app(
     app.state.service = service
     errors.install(app)
     for module in (api_v1, api_projects, libretranslate, deepl):
-        app.include_router(module.routes(service))
-    _add_pages(app, service)
+        routes = module.routes(service)
+        if not projects:
+            routes.routes = [route for route in routes.routes if getattr(route, "path", None) in STATELESS]
+        app.include_router(routes)
+    _add_pages(app, service, projects)
     app.add_middleware(Secure, guard=service.guard)
     app.add_middleware(CountRequests, metrics=service.metrics)
     return app
 
 
-def _add_pages(app: FastAPI, service: Service) -> None:
+def _add_pages(app: FastAPI, service: Service, projects: bool) -> None:
     """The page and its files, each by its name: no path of a request is ever looked up on disk."""
     own = files("weitblick.server").joinpath("page")
     shared = files("weitblick.explanation").joinpath("template")
     chosen = [file for file in own.iterdir() if Path(file.name).suffix in TYPES]
     chosen += [shared.joinpath(name) for name in SHARED]
     assets = {file.name: (file.read_bytes(), TYPES[Path(file.name).suffix]) for file in chosen}
-    index = own.joinpath("index.html").read_text(encoding="utf-8")
+    index = own.joinpath("index.html" if projects else "reference.html").read_text(encoding="utf-8")
     reference = own.joinpath("reference.html").read_text(encoding="utf-8")
 
     @app.get("/", include_in_schema=False)

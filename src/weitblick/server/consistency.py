@@ -72,6 +72,8 @@ def inconsistencies(
     for row, alignment in zip(filled, alignments, strict=True):
         for source, target in _pairs(row, alignment, *sides):
             found[sides[0].of(source)][sides[1].of(target)].append((source, target, row.position))
+    for variants in found.values():
+        _join_compounds(variants)
     most = math.inf if sides[0].knows_function_words else max(3.0, COMMON * len(filled))
     terms = [
         _term(stem, variants, known)
@@ -95,6 +97,14 @@ def _pairs(row: Segment, alignment: Alignment, ours: Vocabulary, theirs: Vocabul
         if alignment.weights[best, index] >= CLEAR and theirs.can_be_term(target):
             pairs.append((word, target))
     return pairs
+
+
+def _join_compounds(variants: dict[str, list[tuple[str, str, int]]]) -> None:
+    """A word that holds another of the variants is that one in a compound: Versicherungsrichtlinie, Versicherung."""
+    for stem in sorted(variants, key=len, reverse=True):
+        part = max((other for other in variants if other != stem and other in stem), key=len, default=None)
+        if part is not None:
+            variants[part] += variants.pop(stem)
 
 
 def _term(stem: str, variants: dict[str, list[tuple[str, str, int]]], known: set[tuple[str, str]]) -> Term:

@@ -136,12 +136,15 @@ class Engine:
         document: Document,
         options: TranslationOptions,
         order: Sequence[int] | None = None,
+        *,
+        pulled_only: bool = False,
     ) -> Generator[Finished, None, None]:
         """The sentences of a document as they are finished: to be gone through in steps of `run`."""
         sentences = document.sentences
-        for finished in DocumentJob(self.translator, document, options, order, self._kept).steps():
-            chosen = [replace(document, sentences=tuple(sentences[index] for index in finished))]
-            self.done.sentences += len(finished)
+        job = DocumentJob(self.translator, document, options, order, self._kept, pulled_only=pulled_only)
+        for finished in job.steps():
+            chosen = [replace(document, sentences=tuple(sentences[index] for index in finished if finished[index]))]
+            self.done.sentences += len(chosen[0].sentences)
             self.done.tokens += tokens_of(chosen)
             yield finished
 

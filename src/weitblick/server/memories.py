@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from weitblick.memory import Memory
-from weitblick.server.store import Store
+from weitblick.server.store import Store, origin_of
 
 
 class Memories:
@@ -30,7 +30,8 @@ class Memories:
         with self._lock:
             self._forget(memory, document, position)
             if source.strip() and target.strip():
-                self._of_segment[document, position] = memory.add(source, target, f"{document}:{position}")
+                origin = origin_of(self.store.document(document).name, position)
+                self._of_segment[document, position] = memory.add(source, target, origin)
 
     def reopen(self, project: str, document: str, position: int) -> None:
         memory = self.of(project)
@@ -51,9 +52,7 @@ class Memories:
     def _load(self, project: str) -> Memory:
         memory = Memory()
         pairs = [pair for pair in self.store.pairs(project) if pair.source.strip() and pair.target.strip()]
-        origins = [f"{pair.document}:{pair.position}" if pair.document else pair.origin for pair in pairs]
-        rows = zip(pairs, origins, strict=True)
-        ids = memory.extend((pair.source, pair.target, origin) for pair, origin in rows)
+        ids = memory.extend((pair.source, pair.target, pair.origin) for pair in pairs)
         for pair, identity in zip(pairs, ids, strict=True):
             if pair.document is not None and pair.position is not None:
                 self._of_segment[pair.document, pair.position] = identity

@@ -81,6 +81,11 @@ class Service:
         """Whether the model has a pointer to approved translations."""
         return self.engine.translator.model.pointer is not None
 
+    @property
+    def learns(self) -> bool:
+        """Whether what is confirmed can change how other rows are translated."""
+        return self.reads_memory or self.engine.translator.model.reads_translations
+
     async def check_direction(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Refuses pairs whose sources are translations of their targets, if the model can tell."""
         if self.reads_memory:

@@ -165,13 +165,13 @@ class Store:
                 )
         return self.segment(document, position)
 
-    def keep(self, document: str, position: int) -> Segment:
-        """A changed draft becomes again what it was before, and counts as seen to."""
+    def keep(self, document: str, position: int, state: State) -> Segment:
+        """A changed draft becomes again what it was before, in this state, and counts as seen to."""
         with self._change() as database:
             segment = self.segment(document, position)
             if segment.before is None:
                 raise Refused(409, "this row has not been changed")
-            self._set(database, document, position, segment.before, segment.state)
+            self._set(database, document, position, segment.before, state)
         return self.segment(document, position)
 
     def accept(self, document: str, position: int) -> Segment:
@@ -256,7 +256,7 @@ class Store:
                 project,
                 source,
                 target,
-                f"{self.document(document).name}:{position + 1}",
+                origin_of(self.document(document).name, position),
                 document,
                 position,
                 time.time(),
@@ -356,6 +356,11 @@ def _connect(path: Path) -> sqlite3.Connection:
             f"is no database of a workbench ({error})", where=path, remedy="restore a backup, or move the file away"
         ) from None
     return database
+
+
+def origin_of(name: str, position: int) -> str:
+    """Where a pair comes from, as people see it."""
+    return f"{name}, row {position + 1}"
 
 
 def _identity() -> str:

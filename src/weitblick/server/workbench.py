@@ -85,8 +85,8 @@ class Workbench:
             self._improve(document.id, 0, "", None, urgent=False)
 
     def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
-        """Changed drafts become again what they were."""
-        kept = [self.store.keep(document, position) for position in positions]
+        """Changed drafts become again what they were, and are a human's choice from now on."""
+        kept = [self.store.keep(document, position, "edited") for position in positions]
         for segment in kept:
             self._tell(document, segment)
         return kept
@@ -97,7 +97,10 @@ class Workbench:
         if running is not None:
             running.cancel()
         changed = [segment.position for segment in self.store.segments(document) if segment.change is not None]
-        return self.keep(document, changed)
+        undone = [self.store.keep(document, position, "draft") for position in changed]
+        for segment in undone:
+            self._tell(document, segment)
+        return undone
 
     def delete_document(self, document: str) -> None:
         project = self.store.document(document).project
@@ -140,7 +143,7 @@ class Workbench:
     def _improve(self, document: str, cause: int, source: str, position: int | None, *, urgent: bool = True) -> None:
         """Drafts are translated again; what was begun for an earlier confirmation is part of this. A model that reads
         neither approved translations nor those of other rows would say the same again, and is not asked."""
-        if not (self.service.reads_memory or self.service.engine.translator.model.reads_translations):
+        if not self.service.learns:
             return
         running = self._improving.pop(document, None)
         if running is not None:
@@ -157,7 +160,10 @@ class Workbench:
     def _translate(self, document: str, segments: Sequence[Segment], order: list[int], cause: int | None) -> Steps:
         whole = self.as_document(document, segments)
         done, changed = 0, 0
-        for finished in self.service.engine.document_steps(whole, self._options(document), order):
+        engine, options = self.service.engine, self._options(document)
+        # Where translations are context of each other, any of them may change; else only what memory pulls at.
+        pulled_only = cause is not None and not engine.translator.model.reads_translations
+        for finished in engine.document_steps(whole, options, order, pulled_only=pulled_only):
             for position, translations in finished.items():
                 before = segments[position]
                 target = translations[0].text if translations else before.target or before.source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +29,8 @@ STEP_TOKENS = 512
 FIRST_SENTENCES = 1
 """Sentences of the first step, each later step may have twice as many: the first result comes soon."""
 WEIGHED = 12
-"""Of so many sentences of the order it is looked up whether approved translations pull at the words they have."""
+"""Sentences of which it is looked up first whether approved translations pull at their words, of the next four times
+as many."""
 KEPT_TOKENS = 100_000
 """Source tokens whose states are kept between jobs: 100 MB at 256 numbers a token."""
 
@@ -59,6 +61,10 @@ class DocumentJob:
 
     Sources are encoded once, and every step translates some more sentences, with the whole document as context. What
     comes out is what `Translator.translations` gives, sentence by sentence.
+
+    `pulled_only`: drafts are translated again only where approved translations put another word before one of theirs,
+    the most pulled first; the others come out with no translation. That is for a model and a document that made these
+    drafts, with more approved since.
     """
 
     def __init__(
@@ -68,8 +74,11 @@ class DocumentJob:
         options: TranslationOptions,
         order: Sequence[int] | None = None,
         kept: KeptStates | None = None,
+        *,
+        pulled_only: bool = False,
     ) -> None:
         self.translator, self.document, self.options = translator, document, options
+        self.pulled_only = pulled_only
         self.kept = kept or KeptStates(0)
         self.order = list(range(len(document.sentences))) if order is None else list(dict.fromkeys(order))
 
@@ -92,20 +101,19 @@ class DocumentJob:
         passes = _Passes(self.translator.model, units, options, pointer, self.kept)
         for _ in passes.prepare(free):
             yield {}
-        chosen = self._most_pulled_first(chosen, members, passes)
-        for group in _groups(chosen, members, units):
-            found = passes.translate([number for index in group for number in members[index]], options.search)
-            yield self._join(group, members, units, found)
+        for block in self._blocks(chosen):
+            pulled = passes.pulled(block, members) if self.pulled_only else block
+            yield {index: () for index in block if index not in pulled}
+            for group in _groups(pulled, members, units):
+                found = passes.translate([number for index in group for number in members[index]], options.search)
+                yield self._join(group, members, units, found)
 
-    def _most_pulled_first(self, chosen: list[int], members: dict[int, list[int]], passes: _Passes) -> list[int]:
-        """The first of these are sorted by how much memory pulls at the drafts they have: changes are seen soon."""
-        first = [index for index in chosen[:WEIGHED] if all(passes.units[number].given for number in members[index])]
-        if passes.pointer is None or len(first) < 2:
-            return chosen
-        numbers = [number for index in first for number in members[index]]
-        pulls = dict(zip(numbers, passes.pulls(numbers), strict=True))
-        first.sort(key=lambda index: -max(pulls[number] for number in members[index]))
-        return first + [index for index in chosen if index not in first]
+    def _blocks(self, chosen: list[int]) -> Iterator[list[int]]:
+        """All at once, or, where it is looked up first which are to be searched, a few and then more."""
+        first = WEIGHED if self.pulled_only else len(chosen)
+        yield chosen[:first]
+        for begin in range(first, len(chosen), 4 * WEIGHED):
+            yield chosen[begin : begin + 4 * WEIGHED]
 
     def _join(
         self, group: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit], found: Found
@@ -179,10 +187,22 @@ class _Passes:
             found |= self._pass(self.model, batch, self.states, self.context, search)
         return found
 
+    def pulled(self, sentences: Sequence[int], members: dict[int, list[int]]) -> list[int]:
+        """Those of the sentences whose drafts memory pulls at, the most pulled first."""
+        if self.pointer is None:
+            return []
+        numbers = [number for index in sentences for number in members[index]]
+        known = [number for number in numbers if self.units[number].given]
+        pulls = dict.fromkeys(numbers, math.inf) | dict(zip(known, self._pulls(known), strict=True))
+        most = {index: max(pulls[number] for number in members[index]) for index in sentences}
+        return sorted((index for index in sentences if most[index] > 0), key=lambda index: -most[index])
+
     @torch.no_grad()
-    def pulls(self, chosen: Sequence[int]) -> list[float]:
-        """Of units with drafts, by how many nats the pointer moves another word ahead of one of the draft's, at most:
-        one pass over all words, no search."""
+    def _pulls(self, chosen: Sequence[int]) -> list[float]:
+        """Of units with drafts, by how many nats the pointer puts another word before one of the draft's, at most: one
+        pass over all words, no search."""
+        if not chosen:
+            return []
         source = self.sources.pack(chosen)
         places = [self.units[number].document for number in chosen], [self.units[number].position for number in chosen]
         target, labels = pack_target([self.units[number].given or [] for number in chosen], *places)
@@ -192,10 +212,12 @@ class _Passes:
         labels = labels.to(self.sources.device)
         parts = []
         for rows in words.softmax.chunks():
-            mixed, own = (_behind(table, labels[rows]) for table in (words.table(rows), words.softmax.table(rows)))
-            parts.append(mixed - own)
+            table, own = words.table(rows), words.softmax.table(rows).argmax(-1)
+            best, favourite = table.max(-1)
+            behind = best - table.gather(1, labels[rows][:, None])[:, 0]
+            parts.append(behind * (favourite != own))
         steps = [len(self.units[number].given or []) + 1 for number in chosen]
-        return [float(moved.max()) for moved in torch.cat(parts).split(steps)]
+        return [float(pull.max()) for pull in torch.cat(parts).split(steps)]
 
     def _encoded(self, model: SentenceModel) -> Generator[None, None, Tensor]:
         key = (id(model), tuple(map(tuple, self.sources.ids)))
@@ -242,11 +264,6 @@ class _Passes:
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
         return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.search.beam))
-
-
-def _behind(table: Tensor, words: Tensor) -> Tensor:
-    """[n] nats by which each of the words [n] is behind the most probable one, by log-probabilities [n, V]."""
-    return table.amax(-1) - table.gather(1, words[:, None])[:, 0]
 
 
 def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:

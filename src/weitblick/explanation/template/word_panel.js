@@ -80,7 +80,7 @@ function approved({ side, sentence, word }) {
   if (side !== "target" || !fetched) return null;
   const own = fetched.find((one) => one.word === word);
   if (!own) {
-    return fetched.length ? null : element("p", { class: "quiet" }, "Nothing in this sentence was taken from approved translations.");
+    return fetched.length ? null : element("p", { class: "block quiet" }, "Nothing in this sentence was taken from approved translations.");
   }
   const place = own.sentence === null ? own.origin : `sentence ${own.sentence + 1}`;
   return element(

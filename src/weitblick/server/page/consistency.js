@@ -25,15 +25,19 @@ function termItem({ source, variants }) {
     element(
       "li",
       { class: "variant" },
-      element("span", { class: "variant-text", lang: code, dir: direction }, target),
-      element("span", { class: "count" }, `${times}×`),
-      ...positions.slice(0, 6).map((position) =>
-        element("button", { type: "button", class: "place-link", "aria-label": `Row ${position + 1}`, onclick: () => focusRow(position) }, String(position + 1)),
-      ),
-      positions.length > 6 ? element("span", { class: "quiet" }, `and ${positions.length - 6} more`) : null,
+      element("span", { class: "variant-text", lang: code, dir: direction }, target, element("span", { class: "count" }, `${times}×`)),
       approved
         ? element("span", { class: "approved" }, "✓ approved")
         : element("button", { type: "button", class: "small", onclick: () => approveTerm(source, target) }, "Approve", element("span", { class: "visually-hidden" }, ` ${target} for ${source}`)),
+      element(
+        "span",
+        { class: "places" },
+        positions.length > 1 ? "rows " : "row ",
+        ...positions.slice(0, 8).map((position) =>
+          element("button", { type: "button", class: "place-link", "aria-label": `Row ${position + 1}`, onclick: () => focusRow(position) }, String(position + 1)),
+        ),
+        positions.length > 8 ? `and ${positions.length - 8} more` : null,
+      ),
     );
   return element("li", { class: "term" }, element("h3", { lang: state.languages.source.code }, source), element("ul", {}, ...variants.map(variant)));
 }

@@ -104,6 +104,7 @@ function showAlternatives(position) {
   asking?.abort();
   clearTimeout(askTimer);
   offered = { position, texts: [] };
+  $("row-panel").scrollTop = 0;
   $("alternatives").replaceChildren(element("h3", {}, `Row ${position + 1}: other translations`), element("p", { class: "quiet" }, "Looking …"));
   askTimer = setTimeout(async () => {
     asking = new AbortController();

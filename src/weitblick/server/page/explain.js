@@ -28,7 +28,7 @@ function explanationOf(position) {
 }
 
 /* `offset`: where in the text of that side the word begins. */
-async function explainWord(position, side, offset) {
+async function explainWord(position, side, offset, pointed = false) {
   if (!state.rows[position].target.trim()) return;
   let value;
   try {
@@ -39,7 +39,9 @@ async function explainWord(position, side, offset) {
   }
   if (data !== value) useExplanation(value);
   const word = wordAt(data.sentences[position][side].text, side === "source" ? state.rows[position].source : state.rows[position].target, offset);
-  if (word !== null) show({ side, sentence: position, word, head: null, query: null });
+  if (word === null) return;
+  await show({ side, sentence: position, word, head: null, query: null });
+  if (pointed) $("row-panel").scrollTop = $("word-panel").offsetTop - $("row-panel").offsetTop - 16; // other translations stand above
 }
 
 /* The index of the model's word that holds a character of the text. */
@@ -99,7 +101,7 @@ function pointAt(x, y) {
   const side = span.closest(".source") ? "source" : "target";
   let offset = 0;
   for (let node = span.previousSibling; node; node = node.previousSibling) offset += node.textContent.length;
-  explainWord(position, side, offset);
+  explainWord(position, side, offset, true);
 }
 
 /* The word at the cursor, once it rests there. */

@@ -166,18 +166,22 @@ $("export-button").addEventListener("click", () => {
 /* ---- the project: name, memory, deleting ---- */
 
 async function showProject() {
-  const project = await ask("GET", projectPath());
+  const [project, pairs] = await Promise.all([ask("GET", projectPath()), ask("GET", `${projectPath()}/pairs`)]);
+  const terms = pairs.filter(({ kind }) => kind === "term");
   const name = element("input", { id: "project-name", value: project.name, maxlength: 200 });
-  const importing = (kind, title, what) => {
-    const input = element("input", { type: "file", id: `import-${kind}`, onchange: () => importPairs(kind, input.files[0]) });
-    return element("p", {}, element("label", { for: `import-${kind}` }, title), element("span", { class: "quiet" }, ` ${what}`), element("br"), input);
-  };
+  const rename = element("form", { class: "name-form" }, element("label", { for: "project-name" }, "Name"), name, element("button", { class: "tool" }, "Rename"));
+  rename.addEventListener("submit", (event) => {
+    event.preventDefault();
+    renameProject(name.value);
+  });
   const remove = (text, act) => element("button", { type: "button", class: "tool danger", onclick: act }, text);
+  const [documents, verb] = project.documents.length === 1 ? ["1 document", "uses"] : [`${project.documents.length} documents`, "share"];
   $("project-body").replaceChildren(
-    element("p", {}, element("label", { for: "project-name" }, "Name "), name, " ", element("button", { type: "button", class: "tool", onclick: () => renameProject(name.value) }, "Rename")),
-    element("p", { class: "quiet" }, `${count(project.documents.length, "document", "documents")} share a memory of ${count(project.pairs, "approved pair", "approved pairs")}.`),
-    importing("memory", "Import a memory", "TMX, TSV or JSONL"),
-    importing("glossary", "Import a glossary", "two columns, TSV or CSV"),
+    rename,
+    element("p", { class: "quiet" }, `${documents} ${verb} a memory of ${count(pairs.length - terms.length, "approved sentence", "approved sentences")} and ${count(terms.length, "term", "terms")}.`),
+    importing("memory", "Memory", "approved translations: TMX, TSV or JSONL"),
+    importing("glossary", "Glossary", "terms in two columns: TSV or CSV"),
+    ...(terms.length ? [element("ul", { class: "glossary", "aria-label": "Terms", tabindex: 0 }, ...terms.map(termRow))] : []),
     element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX")),
     element(
       "p",
@@ -187,6 +191,26 @@ async function showProject() {
     ),
   );
   if (!$("project-dialog").open) $("project-dialog").showModal();
+}
+
+function importing(kind, title, what) {
+  const input = element("input", { type: "file", class: "visually-hidden", id: `import-${kind}`, onchange: () => input.files[0] && importPairs(kind, input.files[0]) });
+  return element("div", { class: "import" }, element("span", {}, title, element("span", { class: "quiet" }, what)), element("label", { class: "tool", for: `import-${kind}` }, `Import ${title.toLowerCase()} …`), input);
+}
+
+function termRow({ id, source, target }) {
+  const forget = async () => {
+    await ask("DELETE", `${projectPath()}/pairs/${id}`);
+    await showProject();
+    say(`${source} is no longer a term.`);
+  };
+  return element(
+    "li",
+    {},
+    element("span", { lang: state.languages.source.code }, source),
+    element("span", { lang: state.languages.target.code }, target),
+    element("button", { type: "button", class: "small", onclick: forget }, "Remove", element("span", { class: "visually-hidden" }, ` ${source}`)),
+  );
 }
 $("project-button").addEventListener("click", showProject);
 

@@ -79,7 +79,7 @@ function showBefore(position) {
   before.hidden = !isChanged(row);
   if (before.hidden) return before.replaceChildren();
   const { removed } = changedWords(row.before, row.target);
-  const words = wordSpans(row.before, removed).map((piece) => (piece.className === "w new" ? element("del", {}, piece.textContent) : piece.textContent ?? piece));
+  const words = removed.size ? lostWords(row.before, removed) : ["without the marked words"];
   const { code, direction } = state.languages.target;
   before.replaceChildren(
     element("p", { class: "before-text" }, element("span", { class: "tag" }, "before "), element("span", { lang: code, dir: direction }, ...words)),
@@ -88,9 +88,20 @@ function showBefore(position) {
   );
 }
 
+/* The words of a text that are gone, struck out, each with a word of its surroundings; the rest of the text is left out. */
+function lostWords(text, removed) {
+  const words = text.split(/\s+/).filter(Boolean);
+  const isNear = (index) => [-1, 0, 1].some((step) => removed.has(index + step));
+  return words.flatMap((word, index) => {
+    if (!isNear(index)) return !index || isNear(index - 1) ? ["… "] : [];
+    return [removed.has(index) ? element("del", {}, word) : word, " "];
+  });
+}
+
 /* A row that came from the server, because of us (`own`) or of the model. */
 function receiveRow(row, own = false) {
   if (!state.rows[row.position]) return;
+  if (!own && unsent.edits[rowPath(row.position)]) return; // older than what is on its way to the server
   const view = views[row.position];
   const typing = document.activeElement === view.field && view.field.value !== state.rows[row.position].target;
   if (typing && !own) return;
