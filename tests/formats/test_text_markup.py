@@ -179,7 +179,7 @@ def test_markdown_structure(tmp_path: Path, translate: object) -> None:
         '```python\nprint("untouched")\n```\n\n    indented code\n',
         "![An image](a.png)",
         "[^1]: ",
-        "<div>html *here*</div>\n\n[ref]: https://example.org\n",
+        "</div>\n\n[ref]: https://example.org\n",
         "|---------|:-------:|\n",
         "- [ ] ",
         "`x`",

@@ -29,6 +29,8 @@ PAIRS = {"hyperlink", "ins", "moveTo", "smartTag", "sdt", "dir", "bdo", "customX
 DROPPED = {"pPr", "rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"}
 BREAKS = {"tab", "br", "cr", "ptab"}
 NO_FORMAT = re.compile(r"<[\w.-]+:(?:lang|noProof)\b[^>]*/>")
+HIDDEN = re.compile(r"<[\w.-]+:(?:vanish|webHidden)\s*/>")
+RAISED = re.compile(r"<[\w.-]+:vertAlign\s[^>]*\"(?:super|sub)script\"")
 EMPTY_STYLE = re.compile(r"<([\w.-]+:rPr)>\s*</\1>")
 
 Piece = tuple[str, Code | None, str | None]
@@ -99,9 +101,9 @@ class _Part:
         collected = _styled(pieces, base)
         if collected.has_text:
             span = self.tokens[start].end, self.tokens[end].start
-            yield Block(*span, *collected.content(), part=self.name, write=self._writer(base))
+            yield Block(*span, *collected.content(), part=self.name, write=self.writer(base))
 
-    def _writer(self, base: str) -> Callable[[str, str | None], str]:
+    def writer(self, base: str) -> Callable[[str, str | None], str]:
         run, text = f"{self.prefix}r", f"{self.prefix}t"
 
         def write(content: str, style: str | None) -> str:
@@ -170,12 +172,19 @@ class _Paragraph:
                 raw = NO_FORMAT.sub("", part.text[part.tokens[child].start : part.tokens[last].end])
                 style = EMPTY_STYLE.sub("", raw)
             elif name == "t":
-                yield "".join(map(text_of, part.tokens[child : last + 1])), None, style
+                text = "".join(map(text_of, part.tokens[child : last + 1]))
+                is_mark = HIDDEN.search(style) or (RAISED.search(style) and self._is_mark(text, end))
+                yield ("", Code("alone", part.writer(style)(text, None)), style) if is_mark else (text, None, style)
             elif name == "noBreakHyphen":
                 yield "\u2011", None, style
             elif name not in DROPPED:
                 raw = f"<{part.prefix}r>{style}{part.raw(child, last)}</{part.prefix}r>"
                 yield "", Code("break" if name in BREAKS else "alone", raw), style
+
+    def _is_mark(self, text: str, end: int) -> bool:
+        """Whether raised text is a mark behind a word (a note, the 2 of CO2) and not inside one (the 2 of H2O)."""
+        behind = next((t for t in self.part.tokens[end:] if t.kind == "text" or t.name == f"{self.part.prefix}p"), None)
+        return not any(map(str.isalpha, text)) and not (behind and behind.raw[0].isalnum())
 
     def _field(self, number: int, end: int) -> tuple[int, list[Piece]] | None:
         """A field that begins in this run and ends in a later one: its last token, and what it is. Links are pairs

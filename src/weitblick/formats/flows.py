@@ -70,7 +70,7 @@ def _flow(blocks: Sequence[Block], split: Splitter) -> Flow:
         stretches = [Stretch(0, len(text))]
     else:
         inside = {code.at for code in codes if code.kind == "break"}
-        signs = {code.at for code in codes if code.raw is None and SYMBOLS.fullmatch(code.shown)}
+        signs = {code.at for code in codes if _is_sign(code)}
         stretches = list(_stretches(text, inside, signs, blocks[0].wrapped, split))
     return Flow(tuple(blocks), text, tuple(codes), tuple(starts), tuple(stretches))
 
@@ -159,3 +159,7 @@ def _ornament(text: str, place: int, limit: int, step: int) -> bool:
     if letter in "-–—" and (following.isspace() or following in "-–—"):
         return True
     return unicodedata.category(letter) == "So"
+
+
+def _is_sign(code: Code) -> bool:
+    return code.kind == "word" and code.raw is None and SYMBOLS.fullmatch(code.shown) is not None

@@ -1,9 +1,12 @@
-"""HTML: the text between block elements; tags, attributes, scripts and styles stay as they are."""
+"""HTML: the text between block elements and attributes that people read; all else stays as it is."""
 
 from __future__ import annotations
 
+import html
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -13,8 +16,8 @@ from lxml import html as lxml_html
 from weitblick.errors import UserError
 from weitblick.formats.blocks import Block, Pieces
 from weitblick.formats.encoding import decode, xml_declared
-from weitblick.formats.file import Content
-from weitblick.formats.markup import Role, Token, ends_of, inline, tokens_of
+from weitblick.formats.file import Content, reference
+from weitblick.formats.markup import ATTRIBUTE, Role, Token, ends_of, inline, tokens_of
 
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
 RAW = re.compile(r"<(script|style|textarea|xmp|template)\b[^>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
@@ -24,7 +27,17 @@ INLINE = {
 }
 WORDS = {"code", "kbd", "samp", "tt", "var", "math"}
 MARKS = {"img", "wbr", "input", "svg", "object", "iframe", "audio", "video", "canvas", "map", "embed", "picture"}
-UNREAD = {"pre", "noscript"}
+UNREAD = {"pre"}
+READ_ATTRIBUTES = {"alt", "title", "placeholder", "aria-label", "aria-description", "summary"}
+READ_META = {
+    "description",
+    "title",
+    "og:title",
+    "og:description",
+    "og:image:alt",
+    "twitter:title",
+    "twitter:description",
+}
 IMPLIED = {"li", "p", "td", "th", "tr", "dt", "dd", "option"}
 EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
 
@@ -37,23 +50,70 @@ def read_html(data: bytes, path: Path) -> Content:
     except (etree.ParserError, etree.XMLSyntaxError, ValueError, UnicodeDecodeError) as error:
         if text.strip():
             raise UserError(f"is not HTML ({error})", where=path, remedy="mend the file") from None
-    return Content({"": text}, list(_blocks(text)), lambda new: encoding.encode(new.get("", text), "xmlcharrefreplace"))
+    return Content({"": text}, html_blocks(text), lambda new: encoding.encode(new.get("", text), "xmlcharrefreplace"))
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def html_blocks(text: str, offset: int = 0) -> list[Block]:
+    """Text between block elements, then attributes that people read; places are counted from `offset` on."""
     tokens = _tokens(text)
     ends = ends_of(tokens, IMPLIED)
+    attributes = list(_attributes(tokens, ends))
+    starts = [block.start for block in attributes]
+
+    def keep(start: int, end: int) -> str:
+        held = bisect_left(starts, start) < bisect_left(starts, end)
+        return reference(start + offset, end + offset) if held else text[start:end]
+
+    found = [*_texts(tokens, ends, keep), *attributes]
+    return [replace(block, start=block.start + offset, end=block.end + offset) for block in found]
+
+
+def _texts(tokens: list[Token], ends: dict[int, int], keep: Callable[[int, int], str]) -> Iterator[Block]:
     run_start, number = 0, 0
     while number <= len(tokens):
         token = tokens[number] if number < len(tokens) else None
         if token is None or not _is_inline(token):
-            yield from _run(text, tokens, ends, range(run_start, number))
+            yield from _run(tokens, ends, range(run_start, number), keep)
             if token is not None and token.kind == "open" and _is_unread(token):
                 number = max(number, ends.get(number, number))
             run_start = number + 1
         elif token.kind == "open" and _role(token) in ("word", "alone"):
             number = max(number, ends.get(number, number))
         number += 1
+
+
+def _attributes(tokens: list[Token], ends: dict[int, int]) -> Iterator[Block]:
+    unread_until = -1
+    for number, token in enumerate(tokens):
+        if token.kind not in ("open", "empty") or number <= unread_until:
+            continue
+        if _is_unread(token):
+            unread_until = ends.get(number, number)
+            continue
+        given = {name.lower(): value.lower() for name, value in token.attributes.items()}
+        for found in ATTRIBUTE.finditer(token.raw):
+            group = next((n for n in (2, 3) if found[n]), None)
+            if group and _is_read(token.name, found[1].lower(), given):
+                pieces = Pieces(collapse=True)
+                pieces.text(html.unescape(found[group]))
+                if pieces.has_text:
+                    start = token.start + found.start(group)
+                    quote = found[0][found.start(group) - found.start() - 1]
+                    yield Block(start, start + len(found[group]), *pieces.content(), write=_attribute_escape(quote))
+
+
+def _is_read(tag: str, name: str, given: dict[str, str]) -> bool:
+    """Whether people read an attribute."""
+    if name == "content":
+        return tag == "meta" and given.get("name", given.get("property")) in READ_META
+    if name == "value":
+        return tag == "input" and given.get("type") in ("submit", "button", "reset")
+    return name in READ_ATTRIBUTES or (name == "label" and tag in ("option", "optgroup", "track"))
+
+
+def _attribute_escape(quote: str) -> Callable[[str, str | None], str]:
+    named = "&quot;" if quote == '"' else "&#39;"
+    return lambda text, style: _escape(text, style).replace(quote, named)
 
 
 def _tokens(text: str) -> list[Token]:
@@ -101,9 +161,9 @@ def _role(token: Token) -> Role:
     return "pair" if token.name in INLINE else "alone"
 
 
-def _run(text: str, tokens: list[Token], ends: dict[int, int], span: range) -> Iterator[Block]:
+def _run(tokens: list[Token], ends: dict[int, int], span: range, keep: Callable[[int, int], str]) -> Iterator[Block]:
     """Inline content between two block elements."""
-    own = list(tokens[span.start : span.stop])
+    own = [_marked(tokens, ends, number) for number in span]
     while own and own[0].kind == "text" and not own[0].raw.strip():
         own, span = own[1:], range(span.start + 1, span.stop)
     while own and own[-1].kind == "text" and not own[-1].raw.strip():
@@ -115,9 +175,20 @@ def _run(text: str, tokens: list[Token], ends: dict[int, int], span: range) -> I
             own[place] = _stripped(own[place], strip)
     within = {n - span.start: ends[n] - span.start for n in span if n in ends and ends[n] - span.start < len(own)}
     pieces = Pieces(collapse=True)
-    inline(own, within, range(len(own)), _role, pieces, lambda start, end: text[start:end], count(1))
+    inline(own, within, range(len(own)), _role, pieces, keep, count(1))
     if pieces.has_text:
         yield Block(own[0].start, own[-1].end, *pieces.content(), write=_escape)
+
+
+def _marked(tokens: list[Token], ends: dict[int, int], number: int) -> Token:
+    """A raised number is a mark that clings to a word: it has no role among the inline elements."""
+    token = tokens[number]
+    if token.kind == "open" and token.name in ("sup", "sub"):
+        inside = "".join(one.raw for one in tokens[number : ends.get(number, number)] if one.kind == "text")
+        behind = tokens[ends[number] + 1 :][:1] if number in ends else []
+        if inside and not any(map(str.isalpha, inside)) and not (behind and behind[0].raw[0].isalnum()):
+            return Token(token.kind, token.start, token.end, token.raw, "raised")
+    return token
 
 
 def _stripped(token: Token, strip: Callable[[str], str]) -> Token:

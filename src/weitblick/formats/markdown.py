@@ -1,11 +1,11 @@
-"""Markdown: paragraphs, headings, list items and table cells; code, front matter, HTML and all other lines stay."""
+"""Markdown: paragraphs, headings, list items, table cells and HTML; code, front matter and all other lines stay."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from weitblick.formats.blocks import Block, Code, Pieces
 from weitblick.formats.encoding import decode
 from weitblick.formats.file import Content
+from weitblick.formats.html import html_blocks
 
 FRONT_MATTER = re.compile(r"\A(?:---[ \t]*\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\n.*?\n\+\+\+)[ \t]*(?=\n|\Z)", re.DOTALL)
 INLINE = re.compile(
@@ -21,7 +22,7 @@ INLINE = re.compile(
       (?P<code>(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`))                      # `code`
     | (?P<math>\$\$[^$]+\$\$|(?<![\w$])\$[^\s$](?:[^$\n]*[^\s$])?\$(?!\w))        # $x$
     | (?P<image>!\[(?:[^\[\]]|\[[^\[\]]*\])*\](?:\((?:[^()\s]|\([^()]*\)|\s+"[^"]*")*\)|\[[^\[\]]*\])?)
-    | (?P<note>\[\^[^\]]+\](?::\s*)?|\A\[[ xX]\]\s)                               # [^1], [ ]
+    | (?P<note>\[\^[^\]]+\](?::\s*)?|\A\[[ xX]\]\s|\s*\{[.\#][^{}]*\})            # [^1], [ ], {#id .class}
     | (?P<auto><(?:https?://|mailto:|[\w.+-]+@)[^<>\s]+>)                      # <https://example.org>
     | (?P<tag></?[A-Za-z][^<>]*>|<!--.*?-->)
     | (?P<linkend>\](?:\((?:<[^<>]*>|(?:[^()\s]|\([^()]*\))*)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)|\[[^\[\]]*\]))
@@ -34,7 +35,10 @@ INLINE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 BLOCK_START = re.compile(r"(?=[#>+*-]+(?:\s|$)|\d{1,9}[.)](?:\s|$)|[=-]+\s*$|```|~~~)")
+DEFINED = re.compile(r"\n(?=:\s)")  # a definition below its term
 WORDS = {"code", "math", "image", "auto"}
+
+Span = tuple[int, int, int]
 
 
 def read_markdown(data: bytes, path: Path) -> Content:
@@ -43,95 +47,97 @@ def read_markdown(data: bytes, path: Path) -> Content:
     skipped = front.end() if front else 0
     blank = re.sub(r"[^\n]", " ", text[:skipped])  # the same lines, without what is no Markdown
     lines = (blank + text[skipped:]).split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    blocks = []
-    for content, spans in _contents("\n".join(lines), lines):
-        pieces = _pieces(content)
-        if pieces.has_text:
-            first, last = spans[0], spans[-1]
-            between = [
-                text[starts[a[0]] + a[2] : starts[b[0]] + b[1]] for a, b in pairwise(spans)
-            ]  # line ends with quote marks and indents
-            widest = max(end for _, _, end in spans)
-            block = Block(
-                starts[first[0]] + first[1],
-                starts[last[0]] + last[2],
-                *pieces.content(),
-                write=_write,
-                fit=_fit(widest) if between else None,
-                finish=_finish(between[0] if between else ""),
-            )
-            blocks.append(block)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    blocks: list[Block] = []
+    position = (0, 0)
+    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse("\n".join(lines)):
+        if token.type == "html_block" and token.map is not None:
+            start = starts[token.map[0]]
+            blocks += html_blocks(text[start : starts[token.map[1]]], start)
+        elif token.type == "inline" and token.map is not None:
+            for content in DEFINED.split(token.content):
+                spans = _spans(content, lines, range(max(token.map[0], position[0]), token.map[1]), position)
+                position = (spans[-1][0], spans[-1][2]) if spans else position
+                blocks += _block(content, spans, text, starts)
     return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)))
 
 
-def _contents(text: str, lines: list[str]) -> Iterator[tuple[str, list[tuple[int, int, int]]]]:
-    """The text of each paragraph, heading and cell, and where its lines are: (line, first column, last column)."""
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    position = (0, 0)
-    for token in parser.parse(text):
-        if token.type != "inline" or token.map is None or not token.content.strip():
-            continue
-        spans: list[tuple[int, int, int]] = []
-        number = max(token.map[0], position[0])
-        for part in token.content.split("\n"):
-            found = _find(lines, number, token.map[1], part.strip(), position)
-            if found is None:
-                break
-            spans.append(found)
-            number, position = found[0] + 1, (found[0], found[2])
-        else:
-            yield token.content, spans
+def _block(content: str, spans: list[Span], text: str, starts: list[int]) -> Iterator[Block]:
+    """The block of a paragraph, heading or cell whose lines are at these places."""
+    pieces = _pieces(content)
+    if not spans or not pieces.has_text:
+        return
+    (first, left, _), (last, _, right) = spans[0], spans[-1]
+    # Between lines stand quote marks and indents.
+    between = [text[starts[a[0]] + a[2] : starts[b[0]] + b[1]] for a, b in pairwise(spans)]
+    widest = max(end for _, _, end in spans)
+    finish = _finish(between[0] if between else "", widest)
+    yield Block(starts[first] + left, starts[last] + right, *pieces.content(), write=_write, finish=finish)
 
 
-def _find(lines: list[str], first: int, last: int, part: str, after: tuple[int, int]) -> tuple[int, int, int] | None:
-    for number in range(first, min(last, len(lines))):
-        column = lines[number].find(part, after[1] if number == after[0] else 0)
-        if column >= 0:
-            return number, column, column + len(part)
+def _spans(content: str, lines: list[str], within: range, after: tuple[int, int]) -> list[Span]:
+    """Where the lines of a text are: (line, first column, last column). Nothing if one is not found."""
+    spans: list[Span] = []
+    number = within.start
+    for part in content.split("\n"):
+        found = _find(lines, range(number, within.stop), part.strip(), after)
+        if found is None:
+            return []
+        spans.append(found)
+        number, after = found[0] + 1, (found[0], found[2])
+    return spans
+
+
+def _find(lines: list[str], within: range, part: str, after: tuple[int, int]) -> Span | None:
+    for number in range(within.start, min(within.stop, len(lines))):
+        for written in dict.fromkeys((part, part.replace("|", "\\|"))) if part else ():  # as cells write it
+            column = lines[number].find(written, after[1] if number == after[0] else 0)
+            if column >= 0:
+                return number, column, column + len(written)
     return None
 
 
 def _pieces(content: str) -> Pieces:
+    """The text and codes of a paragraph. Text is added in one go, since what must survive in it may hold signs that
+    are no marks there (snake_case, 5 * 3)."""
     pieces = Pieces(collapse=True)
-    position = 0
+    position, pending = 0, ""
     opened: list[str] = []
     for found in INLINE.finditer(content):
-        pieces.text(content[position : found.start()])
-        _add(pieces, found, opened, content)
+        pending += content[position : found.start()]
         position = found.end()
-    pieces.text(content[position:])
+        code = _code(found, opened, content)
+        if isinstance(code, str):
+            pending += code
+            continue
+        pieces.text(pending)
+        pieces.code(code)
+        pending = ""
+    pieces.text(pending + content[position:])
     return pieces
 
 
-def _add(pieces: Pieces, found: re.Match[str], opened: list[str], content: str) -> None:
+def _code(found: re.Match[str], opened: list[str], content: str) -> Code | str:
+    """What a mark is, or the text that it stands for."""
     kind, raw = found.lastgroup or "", found[0]
     kind = "code" if kind == "ticks" else kind
     if kind in WORDS:
-        pieces.code(Code("word", raw, raw.strip("`$ ") or raw))
-    elif kind in ("note", "tag"):
-        closes = raw.startswith("</")
+        return Code("word", raw, raw.strip("`$ ") or raw)
+    if kind in ("note", "tag"):
         paired = kind == "tag" and not raw.endswith("/>") and not raw.startswith("<!--")
-        pieces.code(Code("alone" if not paired else "close" if closes else "open", raw))
-    elif kind == "break":
-        pieces.code(Code("break", raw))
-    elif kind == "linkstart" and re.match(r"\[(?:[^\[\]]|\[[^\[\]]*\])*\](?:\(|\[)", content[found.start() :]):
+        return Code("alone" if not paired else "close" if raw.startswith("</") else "open", raw)
+    if kind == "break":
+        return Code("break", raw)
+    if kind == "linkstart" and re.match(r"\[(?:[^\[\]]|\[[^\[\]]*\])*\](?:\(|\[)", content[found.start() :]):
         opened.append("[")
-        pieces.code(Code("open", raw))
-    elif kind == "linkend" and "[" in opened:
+        return Code("open", raw)
+    if kind == "linkend" and "[" in opened:
         while opened.pop() != "[":
             pass
-        pieces.code(Code("close", raw))
-    elif kind == "delimiter" and (way := _delimiter(found, opened, content)):
-        pieces.code(Code(way, raw))
-    elif kind == "escape":
-        pieces.text(raw[1])
-    elif kind == "entity":
-        pieces.text(html.unescape(raw))
-    else:
-        pieces.text(raw)
+        return Code("close", raw)
+    if kind == "delimiter" and (way := _delimiter(found, opened, content)):
+        return Code(way, raw)
+    return raw[1] if kind == "escape" else html.unescape(raw) if kind == "entity" else raw
 
 
 def _delimiter(found: re.Match[str], opened: list[str], content: str) -> Literal["open", "close"] | None:
@@ -149,32 +155,35 @@ def _delimiter(found: re.Match[str], opened: list[str], content: str) -> Literal
 
 
 def _write(text: str, style: str | None) -> str:
-    return re.sub(r"([\\`*\[\]<]|(?<!\w)_|_(?!\w))", r"\\\1", text)
+    return re.sub(r"([\\`*\[\]<|]|(?<!\w)_|_(?!\w))", r"\\\1", text)
 
 
-def _fit(width: int) -> Callable[[str], str]:
-    def fit(text: str) -> str:
-        """The paragraph wrapped anew, to the width that it had."""
-        column, last, letters = 0, -1, list(text)
-        for place, letter in enumerate(text):
-            if letter == " ":
-                last = place
-            column = 0 if letter == "\n" else column + 1
-            if column > width and last > 0:
-                letters[last] = "\n"
-                column, last = place - last, -1
-        return "".join(letters)
-
-    return fit
-
-
-def _finish(line_end: str) -> Callable[[str], str]:
+def _finish(line_end: str, width: int) -> Callable[[str], str]:
     def finish(raw: str) -> str:
-        """Lines with what stands before each, none of which begins a list or a heading by mistake."""
-        safe = [
-            re.sub(r"^(\d{1,9})(?=[.)])", r"\1\\", line) if line[:1].isdigit() else line for line in raw.split("\n")
-        ]
+        """Lines of the width that there was, with what stands before each; none begins a list or a heading by
+        mistake."""
+        lines = raw.split("\n")
+        if line_end:
+            lines = [part for line in lines for part in _wrapped(line, width - len(line_end) + 1)]
+        safe = [re.sub(r"^(\d{1,9})(?=[.)])", r"\1\\", line) if line[:1].isdigit() else line for line in lines]
         safe = ["\\" + line if BLOCK_START.match(line) and line[0] not in "\\0123456789" else line for line in safe]
         return (line_end or " ").join(safe)
 
     return finish
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    """A line in parts, cut at single spaces behind which nothing looks like the start of a block."""
+    start, last = 0, 0
+    for found in re.finditer(r"\]\([^()]*\)|(?<=[^ ]) (?=[^ ])", line):
+        numbered = re.compile(r"\d{1,9}[.)]").match(line, found.end())
+        if found[0] != " " or numbered or BLOCK_START.match(line, found.end()):
+            continue
+        if found.start() - start > width and last > start:
+            yield line[start : last - 1]
+            start = last
+        last = found.end()
+    if len(line) - start > width and last > start:
+        yield line[start : last - 1]
+        start = last
+    yield line[start:]

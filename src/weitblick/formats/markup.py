@@ -128,8 +128,8 @@ def inline(
     keep: Callable[[int, int], str],
     names: Iterator[int],
 ) -> None:
-    """Adds the tokens of a span to `pieces`. `keep` gives the raw text of whole elements [start, end) of the file;
-    `names` numbers the words that have no text of their own to show."""
+    """Adds the tokens of a span to `pieces`. `keep` gives the raw text of tags and whole elements [start, end) of the
+    file; `names` numbers the words that have no text of their own to show."""
     number = span.start
     while number < span.stop:
         token = tokens[number]
@@ -142,7 +142,7 @@ def inline(
         else:
             what, end = role(token), ends.get(number, number)
             if what == "pair" and end > number:
-                pieces.code(Code("open", token.raw))
+                pieces.code(Code("open", keep(token.start, token.end)))
                 inline(tokens, ends, range(number + 1, end), role, pieces, keep, names)
                 pieces.code(Code("close", tokens[end].raw))
             elif what == "through":
