@@ -25,19 +25,48 @@ def batch() -> Batch:
     return Batch(pack_pairs([[9, 10], [5, 11], [12, 5]], [[8, 9], [6, 10], [9, 7]], [0, 0, 0], [0, 1, 2]))
 
 
-@torch.no_grad()
-def test_only_steps_that_expect_these_words_read_context() -> None:
-    one, made = model(), batch()
+def distributions(one: DocumentModel, made: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """[T, V] log-probabilities without context and with it."""
     memory, _ = one.encode(made.current.source)
-    everywhere = one(made).states
-    for shift in (-3.0, 0.0, 3.0):
-        one.sentence.output_bias[WORDS] = shift
-        one.decide_between(WORDS)
-        without = one.decode(made.current.target, memory, made.current.source.layout)
-        probability = without.words.softmax.table(slice(0, 9)).exp()[:, WORDS].sum(-1)
-        expected = torch.where((probability >= 0.1)[:, None], everywhere, without.states)
-        assert torch.equal(one(made).states, expected)
-    assert (probability >= 0.1).all()
+    without = one.decode(made.current.target, memory, made.current.source.layout)
+    every = slice(0, len(made.current.labels))
+    return without.words.table(every), one(made).words.table(every)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_context_shares_out_what_these_words_have_together_and_changes_nothing_else(shift: float) -> None:
+    one, made = model(), batch()
+    one.sentence.output_bias[WORDS] = shift
+    _, everywhere = distributions(one, made)
+    one.decide_between(WORDS)
+    without, decided = distributions(one, made)
+    others = [word for word in range(20) if word not in WORDS]
+    assert torch.equal(decided[:, others], without[:, others])
+    together = without[:, WORDS].logsumexp(-1)
+    torch.testing.assert_close(decided[:, WORDS].logsumexp(-1), together)
+    expected = together.exp() >= 0.1
+    assert torch.equal(decided[~expected], without[~expected])
+    ratio = (table[:, WORDS[0]] - table[:, WORDS[1]] for table in (decided, everywhere))
+    torch.testing.assert_close(*(one[expected] for one in ratio))
+    assert bool(expected.all()) == (shift == 3.0)
+
+
+@torch.no_grad()
+def test_log_probabilities_and_loss_are_those_of_the_table() -> None:
+    one, made = model(), batch()
+    one.sentence.output_bias[WORDS] = 1.0
+    one.decide_between(WORDS)
+    labels, words = made.current.labels, one(made).words
+    assert words.decided is not None
+    table = words.table(slice(0, len(labels)))
+    of_labels = table.gather(1, labels[:, None])[:, 0]
+    torch.testing.assert_close(words.log_probabilities(labels), of_labels)
+    loss, likelihood = words.loss(labels, 0.1)
+    torch.testing.assert_close(likelihood, -of_labels.sum())
+    torch.testing.assert_close(loss, -0.9 * of_labels.sum() - 0.1 * table.mean(-1).sum())
+    best = words.best(1, 0)
+    assert torch.equal(best.ids[:, 0], table.argmax(-1))
 
 
 @torch.no_grad()
@@ -49,13 +78,13 @@ def test_a_step_reads_what_a_whole_pass_reads(shift: float) -> None:
     target = made.current.target
     memory, _ = one.encode(made.current.source)
     context = one.offer(made.current.source, target)
-    whole = one.decode(target, memory, made.current.source.layout, context)
+    whole = one.decode(target, memory, made.current.source.layout, context).words
     layout = Layout(torch.ones_like(target.layout.lengths), target.layout.documents, target.layout.positions)
     cache = one.sentence.start(memory, made.current.source.layout)
     for position in range(3):
         rows = target.layout.starts + position
         found = one.step(target.tokens[rows], cache, layout, context)
-        torch.testing.assert_close(found.states, whole.states[rows])
+        torch.testing.assert_close(found.table(slice(0, 3)), whole.at(rows).table(slice(0, 3)))
 
 
 @torch.no_grad()

@@ -115,8 +115,8 @@ class ContextSection(Section):
     )
     decides: list[str] = Field(
         default_factory=list,
-        description="decoder: target words between which context decides: it is read only where they are expected "
-        "without it, and changes nothing elsewhere. Empty: it is read everywhere",
+        description="decoder: target words between which context decides: where they are expected without it, it "
+        "shares out the probability that they have together, and it changes nothing else. Empty: it is read everywhere",
     )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
 
@@ -254,9 +254,9 @@ class ContextStageSection(StageSection):
 
 class MemorySection(Section):
     kind: Literal["none", "pointer"] = Field("none", description="whether the model can point at approved translations")
-    dimension: int = Field(64, gt=0, description="width of queries and keys")
+    dimension: int = Field(128, gt=0, description="width of queries and keys")
     hidden: int = Field(32, gt=0, description="width of the network that decides on the pointer's share")
-    candidates: int = Field(16, gt=0, description="approved sentences that a sentence may look at")
+    candidates: int = Field(32, gt=0, description="approved sentences that a sentence may look at")
     sentence_attention: Literal["sparse", "none"] = Field(
         "sparse", description="a few of these sentences by their best-matching words first; none: all words at once"
     )

@@ -16,7 +16,7 @@ from weitblick.context.module import Bank, ContextModule, ContextResult, Project
 from weitblick.model.context import PLAIN, Context, ContextOptions, Sides
 from weitblick.model.pointer import MemoryPointer
 from weitblick.model.sources import Sources
-from weitblick.model.words import Pointer, Softmax, WordDistribution
+from weitblick.model.words import Decided, Pointer, Softmax, WordDistribution
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
@@ -106,7 +106,8 @@ class DocumentModel(nn.Module):
         return [] if self.context is None else list(self.context.parameters())
 
     def decide_between(self, words: Sequence[int]) -> None:
-        """Reads context only where these target words are expected without it; everywhere else it changes nothing."""
+        """Reads context only where these target words are expected without it, and lets it share out the probability
+        that they have together; it changes nothing else."""
         self.decides = torch.tensor(words, device=self.sentence.output_bias.device) if words else None
 
     # What documents offer.
@@ -304,38 +305,52 @@ class DocumentModel(nn.Module):
             return self._output(states, inside.result(states.final), target, context)
         states = run(None)
         if sparing:
-            return self._output(self._read_where_expected(states, layout, bank), None, target, context)
+            return self._output(states, None, target, context, self._read_where_expected(states, layout, bank))
         if live:
             keys, values = self._of_target(self.sentence, target.tokens, states)
             bank = self._live(keys, values, target.layout, rest, context).bank
         result = self.context(states.final, states.attended, layout, bank, **how)
         return self._output(states, result, target, context)
 
-    def _read_where_expected(self, states: DecoderStates, layout: Layout, bank: Bank | None) -> DecoderStates:
-        """The states of steps [N], of one token each, with context where the words it decides between are expected."""
+    def _read_where_expected(self, states: DecoderStates, layout: Layout, bank: Bank | None) -> Decided | None:
+        """What context decides at steps [N], of one token each, read only where the words it decides between are
+        expected."""
         assert self.context is not None
+        steps = self._expecting(states)
+        if not len(steps):
+            return None
+        few = Layout(*(column[steps] for column in (layout.lengths, layout.documents, layout.positions)))
+        return self._decided(steps, self.context(states.final[steps], states.attended[steps], few, bank).states)
+
+    def _expecting(self, states: DecoderStates) -> Tensor:
+        """[m] the steps that expect the words that context decides between."""
         assert self.decides is not None
-        rows = Softmax(states.final, *self.sentence.output()).expect(self.decides).nonzero()[:, 0]
-        if not len(rows):
-            return states
-        few = Layout(*(column[rows] for column in (layout.lengths, layout.documents, layout.positions)))
-        read = self.context(states.final[rows], states.attended[rows], few, bank).states
-        return DecoderStates(states.attended, states.final.index_copy(0, rows, read))
+        return Softmax(states.final, *self.sentence.output()).expect(self.decides).nonzero()[:, 0]
+
+    def _decided(self, steps: Tensor, read: Tensor) -> Decided:
+        """From states that have read context [m, d]."""
+        assert self.decides is not None
+        weight, bias = self.sentence.output()
+        return Decided(self.decides, steps, torch.addmm(bias[self.decides], read, weight[self.decides].t()))
 
     def _output(
-        self, states: DecoderStates, result: ContextResult | None, target: Packed, context: Context | None
+        self,
+        states: DecoderStates,
+        result: ContextResult | None,
+        target: Packed,
+        context: Context | None,
+        decided: Decided | None = None,
     ) -> ModelOutput:
         """The distribution of words after the context module and, where there is one, the pointer."""
-        if result is not None:
-            read = result.states
-            if self.decides is not None:
-                expected = Softmax(states.final, *self.sentence.output()).expect(self.decides)
-                read = torch.where(expected[:, None], read, states.final)
-            states = DecoderStates(states.attended, read)
+        if result is not None and self.decides is None:
+            states = DecoderStates(states.attended, result.states)
+        elif result is not None:
+            steps = self._expecting(states)
+            decided = self._decided(steps, result.states[steps]) if len(steps) else None
         softmax = Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
         pointer = None if context is None else context.pointer
         pointed = None if pointer is None else pointer.point(states, softmax, target)
-        return ModelOutput(WordDistribution(softmax, pointed), result)
+        return ModelOutput(WordDistribution(softmax, pointed, decided), result)
 
     def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
         """Whether context states need a pass of their own: the current sentences' states are not what is read."""

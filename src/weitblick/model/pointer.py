@@ -65,8 +65,8 @@ class MemoryPointer(nn.Module):
     def __init__(self, section: MemorySection, dimension: int) -> None:
         super().__init__()
         self.section = section
-        self.query = nn.Linear(dimension, section.dimension, bias=False)
-        self.key = nn.Linear(dimension, section.dimension, bias=False)
+        self.query = nn.Linear(dimension, section.dimension)
+        self.key = nn.Linear(dimension, section.dimension)
         self.sharpness = nn.Parameter(torch.tensor(SHARPNESS).log())
         # To continue a word with its own next piece, with that of another; to go on to the word that followed before.
         self.carry_on = nn.Parameter(torch.tensor([1.0, -1.0, 0.3]))
@@ -85,8 +85,20 @@ class MemoryPointer(nn.Module):
     def _initialise(self) -> None:
         """Like attends to like from the first update: queries and keys are the same orthogonal projection."""
         nn.init.orthogonal_(self.query.weight)
-        with torch.no_grad():
-            self.key.weight.copy_(self.query.weight)
+        nn.init.zeros_(self.query.bias)
+        self.key.load_state_dict(self.query.state_dict())
+
+    @torch.no_grad()
+    def start_from(self, attended: Tensor) -> None:
+        """Queries and keys start as the principal components of decoder states [T, d], less what these all share: of
+        as many numbers they tell the most about which states are alike."""
+        mean = attended.mean(0)
+        apart = attended - mean
+        components = torch.linalg.eigh(apart.t() @ apart).eigenvectors.flip(1)  # [d, d], the strongest first
+        kept = components[:, : self.section.dimension].t()
+        self.query.weight[: len(kept)] = kept
+        self.query.bias.copy_(-(self.query.weight @ mean))
+        self.key.load_state_dict(self.query.state_dict())
 
     def keys(self, states: DecoderStates) -> Tensor:
         """[..., d] -> [..., k]"""

@@ -9,7 +9,7 @@ This is the one place where a model's states become probabilities: beam search, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -99,13 +99,40 @@ class Pointed:
     weights: Tensor
     places: Tensor | None = None
 
-    def __getitem__(self, rows: slice) -> Pointed:
+    def __getitem__(self, rows: slice | Tensor) -> Pointed:
         places = None if self.places is None else self.places[rows]
         return Pointed(self.share[rows], self.ids[rows], self.weights[rows], places)
 
     def probabilities(self, targets: Tensor) -> Tensor:
         """[T] what the places give to each target word [T]."""
         return (self.weights * (self.ids == targets[:, None])).sum(-1)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What context says between a few words, at the steps where these are expected. It decides how they share the
+    probability that they have together, and what that is not: a sentence in which another word is right loses nothing.
+
+    ids  [n] the words    steps  [m] where they are expected    scores  [m, n] their logits with context
+    """
+
+    ids: Tensor
+    steps: Tensor
+    scores: Tensor
+
+    def apply(self, table: Tensor, rows: slice) -> Tensor:
+        """Log-probabilities [r, V] of some steps, shared as context says."""
+        there = (self.steps >= rows.start) & (self.steps < rows.stop)
+        steps = (self.steps[there] - rows.start)[:, None]
+        if not len(steps):
+            return table
+        together = table[steps, self.ids].logsumexp(-1, keepdim=True)
+        return table.index_put((steps, self.ids), together + self.scores[there].to(table.dtype).log_softmax(-1))
+
+    def at(self, steps: Tensor) -> Decided:
+        """Of some steps [k], in ascending order, which become the first, second, ..."""
+        there = torch.isin(self.steps, steps)
+        return Decided(self.ids, torch.searchsorted(steps, self.steps[there]), self.scores[there])
 
 
 class Pointer(Protocol):
@@ -117,45 +144,68 @@ class Pointer(Protocol):
 
 @dataclass(frozen=True)
 class WordDistribution:
-    """p(word) at T steps."""
+    """p(word) at T steps: the model's own, in which context may have decided between some words, and a pointer's."""
 
     softmax: Softmax
     pointed: Pointed | None = None
+    decided: Decided | None = None
 
     @property
     def states(self) -> Tensor:
         """[T, d] that the output projection reads."""
         return self.softmax.states
 
+    def at(self, steps: Tensor) -> WordDistribution:
+        """At some steps [k], in ascending order."""
+        pointed = None if self.pointed is None else self.pointed[steps]
+        decided = None if self.decided is None else self.decided.at(steps)
+        return WordDistribution(replace(self.softmax, states=self.states[steps]), pointed, decided)
+
+    def own_table(self, rows: slice) -> Tensor:
+        """[n, V] log-probabilities of some steps without the pointer."""
+        table = self.softmax.table(rows)
+        return table if self.decided is None else self.decided.apply(table, rows)
+
     def log_probabilities(self, targets: Tensor) -> Tensor:
         """[T] of each target word, without gradient."""
         own = token_log_probabilities(self.softmax.states, self.softmax.weight, self.softmax.bias, targets)
-        if self.pointed is None:
-            return own
         with torch.no_grad():
+            if self.decided is not None:
+                self._decide(own, self.decided, targets)
+            if self.pointed is None:
+                return own
             return _mixed(own, self.pointed.share, self.pointed.probabilities(targets))
+
+    def _decide(self, own: Tensor, decided: Decided, targets: Tensor) -> None:
+        """Puts the log-probabilities of words that context decides between in their places."""
+        steps = decided.steps[torch.isin(targets[decided.steps], decided.ids)]
+        few = self.at(steps)
+        for rows in few.softmax.chunks():
+            own[steps[rows]] = few.own_table(rows).gather(1, targets[steps[rows], None])[:, 0].to(own.dtype)
 
     def loss(self, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         """Sums over steps of the smoothed loss and of the plain negative log-likelihood. Smoothing is over the model's
         own words: a pointer is not taught to say everything."""
         s = self.softmax
-        if self.pointed is None:
+        if self.pointed is None and self.decided is None:
             return smoothed_cross_entropy(s.states, s.weight, s.bias, targets, smoothing)
         parts = [checkpoint(self._own, rows, targets[rows], use_reentrant=False) for rows in s.chunks()]
         own, mean = (torch.cat(column) for column in zip(*parts, strict=True))
-        likelihood = -_mixed(own, self.pointed.share, self.pointed.probabilities(targets)).sum()
+        if self.pointed is not None:
+            own = _mixed(own, self.pointed.share, self.pointed.probabilities(targets))
+        likelihood = -own.sum()
         loss = (1 - smoothing) * likelihood - smoothing * mean.sum()
         return loss, likelihood.detach()
 
     def _own(self, rows: slice, targets: Tensor) -> tuple[Tensor, Tensor]:
         """[n] log-probability of the targets, and the mean over the vocabulary."""
-        table = self.softmax.table(rows)
+        table = self.own_table(rows)
         return table.gather(1, targets[:, None])[:, 0], table.mean(-1)
 
     @torch.no_grad()
     def table(self, rows: slice) -> Tensor:
         """[n, V] log-probabilities of some steps."""
-        own = self.softmax.table(rows)
+        own = self.own_table(rows)
         if self.pointed is None:
             return own
         part = self.pointed[rows]
@@ -168,11 +218,11 @@ class WordDistribution:
         """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them."""
         s = self.softmax
         how = count, forbidden, others, renormalize
-        if self.pointed is None and s.quick is not None:
+        if self.pointed is not None or self.decided is not None:
+            return best_words_of(self.table(slice(0, len(s))), *how)
+        if s.quick is not None:
             return best_words_rescored(s.states, s.weight, s.bias, s.quick(s.states), *how)
-        if self.pointed is None:
-            return best_words(s.states, s.weight, s.bias, *how)
-        return best_words_of(self.table(slice(0, len(s))), *how)
+        return best_words(s.states, s.weight, s.bias, *how)
 
 
 def _mixed(own: Tensor, share: Tensor, pointed: Tensor) -> Tensor:

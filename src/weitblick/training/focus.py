@@ -85,7 +85,7 @@ class Focus:
         labels, asked = batch.current.labels, self.asked(batch)[batch.current.target.layout.sentence]
         weights, said, divergence, likely = [], [], [], []  # [n] of each chunk
         for rows in output.words.softmax.chunks():
-            now, before = output.words.softmax.table(rows), plain.words.softmax.table(rows)
+            now, before = output.words.own_table(rows), plain.words.own_table(rows)
             expected = before[:, self.ids.to(labels.device)].exp().sum(-1) >= EXPECTED
             own = self.weight(batch)[rows]
             weights.append(torch.where(own > 0, own, (expected & asked[rows]) * EXPECTED_WEIGHT))

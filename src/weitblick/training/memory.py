@@ -33,6 +33,8 @@ log = logging.getLogger("weitblick")
 RUN = 12
 """Documents that follow each other in the corpus: what was approved before one of them is in those before it."""
 PART_TOKENS = 3000
+SAMPLE = 20_000
+"""Decoder states by which queries and keys start."""
 Kind = Literal["past", "project", "random"]
 KINDS: tuple[Kind, ...] = ("past", "project", "random")
 Report = Callable[[str], None]
@@ -97,6 +99,7 @@ class MemoryTraining:
         runs = list(self._runs(train, self.stage.documents))
         held_out = list(self._runs(dev, self.stage.dev_documents))
         say(f"states of {sum(map(len, runs))} documents after {time.monotonic() - started:.0f} s")
+        pointer.start_from(_sample([s.attended for run in runs for document in run for s in document]))
         examples = [(run, document) for run in range(len(runs)) for document in range(len(runs[run]))]
         updates = self.stage.epochs * len(examples)
         optimiser = torch.optim.Adam(pointer.parameters(), lr=self.stage.learning_rate)
@@ -241,6 +244,12 @@ class MemoryTraining:
             return logits - normaliser.flatten()[:, None], highest.flatten()
 
         return pointer(attended, previous, places, look_up), layout
+
+
+def _sample(states: Sequence[Tensor]) -> Tensor:
+    """[n, d] of many states [W, d], evenly spread."""
+    every = torch.cat(list(states))
+    return every[:: max(1, len(every) // SAMPLE)].float()
 
 
 def _places(

@@ -9,7 +9,6 @@ above the first translation at no step of that translation is missed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -49,17 +48,17 @@ def changed_by_context(
 
 
 def _steps_that_differ(before: WordDistribution, after: WordDistribution) -> Tensor:
-    """Steps at which another word is the most probable; only those whose states or pointers differ are looked at."""
-    steps = (before.states != after.states).any(-1).nonzero()[:, 0]
-    if before.pointed is not None or after.pointed is not None:
-        steps = torch.arange(len(before.states), device=steps.device)
-    one, other = (_favourites(words, steps) for words in (before, after))
+    """Steps at which another word is the most probable; without pointers, only those that context decides can be."""
+    if before.pointed is None and after.pointed is None:
+        decided = [words.decided.steps for words in (before, after) if words.decided is not None]
+        steps = torch.cat([*decided, torch.arange(0, device=before.states.device)]).unique()
+    else:
+        steps = torch.arange(len(before.states), device=before.states.device)
+    one, other = (_favourites(words.at(steps)) for words in (before, after))
     return steps[one != other]
 
 
-def _favourites(words: WordDistribution, steps: Tensor) -> Tensor:
-    """The most probable word of each of these steps."""
-    if words.pointed is None:
-        words = WordDistribution(replace(words.softmax, states=words.states[steps]))
+def _favourites(words: WordDistribution) -> Tensor:
+    """[T] the most probable word of each step."""
     parts = [words.table(rows).argmax(-1) for rows in words.softmax.chunks()]
-    return torch.cat(parts) if parts else steps
+    return torch.cat(parts) if parts else torch.arange(0, device=words.states.device)
