@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from french_spanish import write_corpus
@@ -22,6 +25,21 @@ from weitblick.text import load_pipeline
 
 PAGE = ROOT / "docs" / "your-language.md"
 WITH_NETWORK = ("pip ", "hf ")
+
+
+def answer(request: urllib.request.Request) -> Any:
+    """The address is printed a moment before anybody listens there."""
+    begun = time.monotonic()
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as found:
+                return json.load(found)
+        except urllib.error.HTTPError:
+            raise
+        except urllib.error.URLError:
+            if time.monotonic() - begun > 60:
+                raise
+            time.sleep(0.2)
 
 
 def serve(line: str) -> None:
@@ -38,8 +56,7 @@ def serve(line: str) -> None:
         request = urllib.request.Request(
             f"{address}translate", json.dumps(question).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            assert len(json.load(answer)["translatedText"]) == 2
+        assert len(answer(request)["translatedText"]) == 2
     finally:
         server.terminate()
         server.wait(30)
