@@ -6,15 +6,12 @@ or output. Output goes to a temporary file beside its destination and is renamed
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import io
 import json
 import lzma
 import os
-import platform
-import re
 import shutil
 import stat
 import sys
@@ -26,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from weitblick.errors import UserError
+from weitblick.temporary import make_durable, sweep, sync, temporary_prefix
 
 STANDARD = "-"
 
@@ -105,16 +103,16 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         if not path.parent.is_dir():
             raise UserError("no such folder", where=path.parent, remedy="make it first, or choose another place")
         sweep(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_temporary_prefix(path), suffix=path.suffix[:16])
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=temporary_prefix(path), suffix=path.suffix[:16])
         os.close(handle)
     except OSError as error:
         raise _explain_write(path, error) from None
     temporary = Path(name)
     try:
         yield temporary
-        _make_durable(temporary)
+        make_durable(temporary)
         os.replace(temporary, path)
-        _sync(path.parent)
+        sync(path.parent)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -122,76 +120,6 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-MARK = "weitblick"
-"""Part of the name of every temporary file, with the machine and process that write it."""
-
-
-def _machine() -> str:
-    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-
-
-def _temporary_prefix(path: Path) -> str:
-    start = os.fsencode(path.name)[:60].decode("utf-8", "ignore")  # names have an end
-    return f".{start}.{MARK}-{_machine()}-{os.getpid()}-"
-
-
-_TEMPORARY = re.compile(rf"\..*\.{MARK}-([0-9a-f]{{8}})-(\d+)-")
-_swept: set[Path] = set()
-
-
-def sweep(folder: Path) -> None:
-    """Removes what commands that were killed left in a folder, once for each folder and process. Temporary files of
-    living processes and of other machines stay."""
-    if folder in _swept:
-        return
-    _swept.add(folder)
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            found = _TEMPORARY.match(entry.name)
-            if found and found[1] == _machine() and not _is_alive(int(found[2])):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                else:
-                    with suppress(OSError):
-                        os.unlink(entry.path)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True  # somebody else's
-    return True
-
-
-def _make_durable(path: Path) -> None:
-    """A file, or a folder and all in it, on the disc and with the permissions that the user gives new files."""
-    umask = os.umask(0)
-    os.umask(umask)
-    if path.is_dir():
-        for inner in path.iterdir():
-            if not inner.is_symlink():
-                _make_durable(inner)
-        path.chmod(0o777 & ~umask)
-    else:
-        path.chmod(0o666 & ~umask)
-    _sync(path)
-
-
-def _sync(path: Path) -> None:
-    """What a rename promises holds only when the disc has the data and the folder's new entry."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that know no such thing
-            raise
-    finally:
-        os.close(handle)
 
 
 def make_folder(path: str | Path) -> Path:
@@ -317,23 +245,23 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=_temporary_prefix(path)))
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=temporary_prefix(path)))
     except OSError as error:
         raise _explain_write(path, error) from None
     try:
         yield temporary
-        _make_durable(temporary)
+        make_durable(temporary)
         if path.exists():
             retired = _retired(path)
             if retired.exists():
                 shutil.rmtree(retired)
             os.replace(path, retired)
             os.replace(temporary, path)
-            _sync(path.parent)
+            sync(path.parent)
             shutil.rmtree(retired)
         else:
             os.replace(temporary, path)
-            _sync(path.parent)
+            sync(path.parent)
     except OSError as error:
         raise _explain_write(path, error) from None
     finally:

@@ -13,6 +13,7 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.explanation import trace as trace_module
 from weitblick.explanation.explain import DocumentTranslations, explain, explain_translations, translations_of
 from weitblick.explanation.schema import Explanation, text_of
+from weitblick.explanation.storage import from_json, to_json
 from weitblick.explanation.wording import words_in
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
@@ -81,7 +82,7 @@ def test_attention_is_a_distribution_over_the_sentences_that_may_be_seen(
                 assert len(entry.words) == width
                 if width:
                     assert entry.words.sum() == pytest.approx(1.0, abs=width / 400)
-    assert Explanation.from_json(explanation.to_json()).model == explanation.model
+    assert from_json(to_json(explanation)).model == explanation.model
 
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
@@ -179,7 +180,7 @@ def test_an_empty_document_and_empty_sentences_are_explained(plain_pipeline: Tex
         assert explanation.sentences[1].source == explanation.sentences[1].target == ()
         attended = {e.sentence for e in explanation.sentences[0].attention.average(0).entries}
         assert attended == {2}
-        assert Explanation.from_json(explanation.to_json()).sentences[2].attention is not None
+        assert from_json(to_json(explanation)).sentences[2].attention is not None
 
 
 def test_alignments_are_shares_of_source_words(pipeline: TextPipeline) -> None:

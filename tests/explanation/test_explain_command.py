@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from weitblick.cli.main import app
 from weitblick.errors import UserError
-from weitblick.explanation.schema import Explanation
+from weitblick.explanation.storage import from_json, load_explanation, save_explanation
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> str:
-    build(heads=4).save(tmp_path / "saved.json")
+    save_explanation(tmp_path / "saved.json", build(heads=4))
     return str(tmp_path / "saved.json")
 
 
@@ -50,7 +50,7 @@ def test_json_about_what_was_written(saved: str, tmp_path: Path) -> None:
 
 
 def test_an_explanation_goes_to_standard_output_alone(saved: str) -> None:
-    assert Explanation.from_json(json.loads(run(saved, "-o", "-", "--format", "json"))).document == "The observatory"
+    assert from_json(json.loads(run(saved, "-o", "-", "--format", "json"))).document == "The observatory"
 
 
 def test_the_chosen_word_and_heads_are_drawn(saved: str) -> None:
@@ -103,7 +103,7 @@ def test_files_that_are_missing_or_empty_are_named(tmp_path: Path) -> None:
 
 
 def test_a_model_without_context_has_a_report_but_no_figure(tmp_path: Path) -> None:
-    build(4, kind="none").save(tmp_path / "plain.json")
+    save_explanation(tmp_path / "plain.json", build(4, kind="none"))
     run(tmp_path / "plain.json", "-o", tmp_path / "r.html")
     with pytest.raises(UserError, match="nothing to draw"):
         run(tmp_path / "plain.json", "-o", tmp_path / "r.png", "--sentence", "1", "--word", "1")
@@ -133,7 +133,7 @@ def test_documents_of_a_file_are_explained_one_by_one_or_together(model_folder: 
     text = tmp_path / "speech.en"
     text.write_text("It was closed.\nThe dome is old.\n\nEvery Friday it opens.\nIt is full.\nWho built it?\n")
     run("-m", model_folder, text, "-o", tmp_path / "second.json", "--document", "2", "--beam", "1")
-    explanation = Explanation.load(tmp_path / "second.json")
+    explanation = load_explanation(tmp_path / "second.json")
     assert (explanation.document, len(explanation.sentences)) == ("speech.en 2", 3)
     assert explanation.sentences[1].attention is not None
     run("-m", model_folder, text, "-o", tmp_path / "reach.json", "--statistics", "--beam", "1")

@@ -15,6 +15,7 @@ from synthetic_explanation import build
 
 from weitblick.explanation.page import render, write_page
 from weitblick.explanation.schema import Explanation
+from weitblick.explanation.storage import from_json, to_json
 
 HOSTILE = [
     ("<script>alert(1)</script> said \"hello\" & 'bye'", "</script><script>alert(2)</script> <!-- hallo", "</p>"),
@@ -72,7 +73,7 @@ def test_hostile_text_never_leaves_its_script_element_and_comes_back_whole() -> 
     page = render(explanation)
     data = page.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
     assert "<" not in data
-    assert Explanation.from_json(json.loads(data)).sentences[0].source == explanation.sentences[0].source
+    assert from_json(json.loads(data)).sentences[0].source == explanation.sentences[0].source
     assert page.count("<script") == 2
 
 
@@ -172,7 +173,7 @@ def test_where_context_mattered_leads_to_the_word_and_its_carriers(open_report: 
     explanation = build(60)
     page = open_report(explanation)
     page.click("#tab-influence")
-    entries = explanation.to_json()["influence"]
+    entries = to_json(explanation)["influence"]
     places = page.eval_on_selector_all(".influence[data-place]", "items => items.map(item => item.dataset.place)")
     listed = places[-60:]  # the panel of the word begins with the first three as well
     assert listed == [f"{entry['sentence']}.{entry['word']}" for entry in entries[:60]]

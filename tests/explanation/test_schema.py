@@ -12,7 +12,8 @@ from synthetic_explanation import build
 
 from weitblick.errors import UserError
 from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow, visible
-from weitblick.explanation.schema import Explanation, text_of
+from weitblick.explanation.schema import text_of
+from weitblick.explanation.storage import load_explanation, save_explanation, to_json
 
 
 def simplex(size: int) -> st.SearchStrategy[np.ndarray]:
@@ -77,8 +78,8 @@ def test_a_row_lists_the_heaviest_sentences_and_keeps_the_mass_of_the_others() -
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
 def test_json_round_trip(kind: str, integration: str, tmp_path) -> None:
     explanation = build(kind=kind, integration=integration)
-    explanation.save(tmp_path / "explanation.json")
-    loaded = Explanation.load(tmp_path / "explanation.json")
+    save_explanation(tmp_path / "explanation.json", explanation)
+    loaded = load_explanation(tmp_path / "explanation.json")
     assert loaded.model == explanation.model
     for sentence, original in zip(loaded.sentences, explanation.sentences, strict=True):
         assert sentence.source == original.source
@@ -87,8 +88,8 @@ def test_json_round_trip(kind: str, integration: str, tmp_path) -> None:
         assert sentence.attention == original.attention
         assert [score.gain for score in sentence.scores] == pytest.approx([s.gain for s in original.scores], abs=2e-4)
         assert [score.choice_without for score in sentence.scores] == [s.choice_without for s in original.scores]
-    loaded.save(tmp_path / "again.json")
-    assert Explanation.load(tmp_path / "again.json") == loaded
+    save_explanation(tmp_path / "again.json", loaded)
+    assert load_explanation(tmp_path / "again.json") == loaded
 
 
 def test_words_read_as_the_sentence_they_came_from() -> None:
@@ -97,22 +98,25 @@ def test_words_read_as_the_sentence_they_came_from() -> None:
 
 
 def test_an_explanation_of_another_version_or_a_damaged_one_is_refused_by_name(tmp_path) -> None:
-    value = build(2).to_json()
+    value = to_json(build(2))
     path = tmp_path / "old.json"
     for change, message in [
         ({"format_version": 99}, "format_version is 99"),
-        ({"model": {"name": "x"}}, "not an explanation"),
+        ({"model": {"name": "x"}}, "kind"),
+        ({"model": {**value["model"], "heads": "many"}}, "heads"),
+        ({"sentences": [{**value["sentences"][0], "context_share": ["a lot"]}]}, "context_share"),
+        ({"sentences": [{**value["sentences"][0], "scores": [[1, 2]]}]}, "scores"),
         ({"sentences": [{**value["sentences"][0], "attention": "!!"}]}, "not an explanation"),
         ({"sentences": [{**value["sentences"][0], "attention": "eJwDAAAAAAE="}]}, "not an explanation"),
     ]:
         path.write_text(json.dumps({**value, **change}), encoding="utf-8")
         with pytest.raises(UserError, match=message) as caught:
-            Explanation.load(path)
+            load_explanation(path)
         assert str(path) in str(caught.value)
 
 
 def test_a_long_document_stays_in_a_few_megabytes() -> None:
     explanation = build(150, heads=4)
     words = sum(len(sentence.source) for sentence in explanation.sentences)
-    size = len(json.dumps(explanation.to_json()))
+    size = len(json.dumps(to_json(explanation)))
     assert size / (words * 4) < 120  # bytes for a word and head: 7,500 words and 8 heads stay below 8 MB

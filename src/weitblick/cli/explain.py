@@ -155,10 +155,10 @@ class _Given:
 
 
 def _explanations(given: _Given) -> Iterator[Explanation]:
-    from weitblick.explanation.schema import Explanation
+    from weitblick.explanation.storage import load_explanation
 
     if given.model is None and given.path.endswith(".json") and given.format is None:
-        yield Explanation.load(given.path)
+        yield load_explanation(given.path)
         return
     documents = _documents(given.path, given.format, given.document, given.every)
     translator = load_translator(given.model, given.device, given.threads)
@@ -225,7 +225,9 @@ def _write(
 
         write_page(output, explanation)
     elif kind == "json":
-        explanation.save(output)
+        from weitblick.explanation.storage import save_explanation
+
+        save_explanation(output, explanation)
     else:
         _write_figure(output, kind, explanation, sentence, word, heads, most)
 

@@ -16,6 +16,7 @@ from weitblick import __version__
 from weitblick.escaping import inert_json, page_policy
 from weitblick.explanation.influence import differences
 from weitblick.explanation.schema import Explanation
+from weitblick.explanation.storage import to_json
 from weitblick.explanation.summary import summarise
 from weitblick.files import text_writer
 
@@ -52,7 +53,7 @@ def write_page(path: str | Path, explanation: Explanation) -> None:
 def _payload(explanation: Explanation) -> dict[str, Any]:
     """The explanation, and what the page would otherwise have to work out for itself."""
     return {
-        **explanation.to_json(),
+        **to_json(explanation),
         "summary": summarise(explanation),
         "differences": [
             differences(sentence.target_without, sentence.target) if sentence.differs else [[], []]

@@ -200,12 +200,13 @@ def _answer(translated: TranslatedDocument) -> DocumentOut:
 
 async def _explanation(service: Service, document: Document, beam: int | None, memory: Memory | None) -> dict[str, Any]:
     from weitblick.explanation.explain import explain
+    from weitblick.explanation.storage import to_json
 
     translator = service.engine.translator
     found = await service.desk.call(
         lambda: explain(translator, document, model_name=service.name, beam=beam, memory=memory)
     )
-    return found.to_json()
+    return to_json(found)
 
 
 def _upload(one: Upload) -> UploadOut:

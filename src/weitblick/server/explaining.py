@@ -8,6 +8,7 @@ from typing import Any
 from weitblick.documents.document import Document, Sentence
 from weitblick.explanation.explain import DocumentTranslations, explain_translations
 from weitblick.explanation.influence import differences
+from weitblick.explanation.storage import to_json
 from weitblick.memory import Memory
 from weitblick.server.engine import Engine
 from weitblick.server.errors import Refused
@@ -52,7 +53,7 @@ def explain_row(
     )
     sentence = found.sentences[position]
     return {
-        **found.to_json(),
+        **to_json(found),
         "differences": [differences(sentence.target_without, sentence.target)],
     }
 
