@@ -39,12 +39,12 @@ def read_memory(translator: Translator, files: Sequence[str] | None, glossary: G
 
     approvals = translator.approvals  # a model that cannot use them says so before they are read
     languages = (translator.pipeline.source_language, translator.pipeline.target_language)
-    memory = Memory.read(files, languages) if files else Memory()
-    approvals.check_direction(memory)
+    memory = Memory.read(files, languages, approvals.check) if files else Memory()
     if glossary is not None:
         if memory.folder is not None:  # which stays as it is
             memory = Memory.copy_of(memory)
         memory.extend((term.source, term.target, term.origin) for term in glossary.terms)
+    approvals.trust(memory)
     return memory
 
 

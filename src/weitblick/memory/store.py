@@ -12,7 +12,7 @@ import re
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,12 @@ MOST_TERMS = 16
 MOST_ROWS = 3_000
 """Entries of the index that a search may read: words that more pairs share say little about any of them."""
 FUZZY_CANDIDATES = 40
+SAMPLE = 24
+"""Pairs by which a memory is judged."""
+
+ApprovedPair = tuple[str, str, str]
+"""Source, target, and where the pair stands."""
+Check = Callable[[Sequence[ApprovedPair]], None]
 
 SCHEMA = f"""
 CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
@@ -65,21 +71,44 @@ class Memory:
         return cls(folder)
 
     @classmethod
-    def read(cls, files: str | Path | Sequence[str | Path], languages: tuple[str, str]) -> Memory:
-        """The pairs of some files that hold both sides (TMX, JSONL, TSV, ...), or of folders that `open` made."""
-        from weitblick.memory.reading import read_pairs
+    def read(
+        cls, files: str | Path | Sequence[str | Path], languages: tuple[str, str], check: Check | None = None
+    ) -> Memory:
+        """The pairs of some files (TMX, JSONL, TSV, ..., or two that hold a side each), or of folders that `open`
+        made. `check` is shown some pairs of each, and raises an error if they will not do."""
+        from weitblick.memory.reading import together
 
         paths = [files] if isinstance(files, str | Path) else list(files)
+        groups = together(paths, languages)
+        if len(groups) == 1 and is_memory(groups[0][0]):
+            memory = cls.open(groups[0][0])
+            if check is not None:
+                check(memory.sample())
+            return memory
         memory = cls()
-        for path in paths:
-            if (Path(path) / FILE).is_file():
-                if len(paths) == 1:
-                    return cls.open(path)
-                with cls.open(path) as other:
-                    memory.extend((pair.source, pair.target, pair.origin) for pair in other)
-            else:
-                memory.extend(read_pairs(path, languages))
+        for group in groups:
+            memory.add_files(group, languages, check)
         return memory
+
+    def add_files(self, group: Sequence[Path], languages: tuple[str, str], check: Check | None = None) -> int:
+        """Adds the pairs of a file, of two that hold a side each, or of another memory; says how many these are."""
+        from weitblick.memory.reading import read_pairs
+
+        if is_memory(group[0]):
+            with Memory.open(group[0]) as other:
+                pairs = [(pair.source, pair.target, pair.origin) for pair in other]
+        else:
+            pairs = list(read_pairs(group, languages))
+        if check is not None:
+            check(pairs[:: max(1, len(pairs) // SAMPLE)])
+        self.extend(pairs)
+        return len(pairs)
+
+    def sample(self, count: int = SAMPLE) -> list[ApprovedPair]:
+        """Some pairs, evenly spread."""
+        last = self._one("SELECT coalesce(max(id), 0) FROM pairs")
+        found = self._pairs("WHERE id % ? = 0 LIMIT ?", max(1, last // count), count)
+        return [(pair.source, pair.target, pair.origin) for pair in found]
 
     @classmethod
     def copy_of(cls, other: Memory) -> Memory:
@@ -230,6 +259,10 @@ class Memory:
                 self._database.execute("ROLLBACK")
                 raise
             self._database.execute("COMMIT")
+
+
+def is_memory(path: str | Path) -> bool:
+    return (Path(path) / FILE).is_file()
 
 
 def _connect(folder: Path | None) -> sqlite3.Connection:

@@ -154,7 +154,7 @@ def _rows(source: LineSource, wanted: tuple[str, str] | None) -> Iterator[tuple[
         raise UserError(
             f"holds {', '.join(sorted(seen))}, not {languages[0] if languages else 'two languages'}",
             where=source.path,
-            remedy="name the languages of the file (--languages SOURCE-TARGET), or another file",
+            remedy="name languages of the file (--source-language, --target-language), or another file",
         )
 
 
@@ -189,7 +189,7 @@ def with_languages(document: Document, languages: tuple[str, str]) -> Document:
 
 
 def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
-    """The languages are those of the first document's metadata, which `data convert --languages` sets."""
+    """The languages are those of the first document's metadata, which `data convert --source-language --target-language` sets."""
     from weitblick import __version__
 
     writer = LineWriter(streams[0], paths[0], "tmx")
@@ -198,7 +198,7 @@ def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: 
         if not languages:
             languages = str(document.metadata.get(LANGUAGES, "")).split("-", 1)
             if len(languages) != 2 or not all(languages):
-                raise writer.refuse("a corpus of unknown languages", "name them: --languages en-de")
+                raise writer.refuse("a corpus of unknown languages", "name them: --source-language en --target-language de")
             writer.write('<?xml version="1.0" encoding="UTF-8"?>')
             writer.write('<tmx version="1.4">')
             writer.write(
