@@ -77,3 +77,29 @@ def test_a_bad_memory_is_one_line(tmp_path, name, text, message):
     with pytest.raises(UserError, match=message) as caught:
         Memory.read(tmp_path / name, ("en", "de"))
     assert "\n" not in str(caught.value)
+
+
+def test_two_columns_are_source_and_target_perhaps_below_a_title(tmp_path):
+    path = write(tmp_path / "a.tsv", "source\ttarget\nYes.\tJa.\nNo.\tNein.\n")
+    assert [(p.source, p.target, p.origin) for p in Memory.read(path, ("en", "de"))] == [
+        ("Yes.", "Ja.", "a.tsv:2"),
+        ("No.", "Nein.", "a.tsv:3"),
+    ]
+    path = write(tmp_path / "b.tsv", "one\tYes.\tJa.\n")
+    assert [(p.source, p.target) for p in Memory.read(path, ("en", "de"))] == [("Yes.", "Ja.")]
+
+
+def test_a_file_for_each_side(tmp_path):
+    sides = [write(tmp_path / "a.en", "Yes.\nNo.\n"), write(tmp_path / "a.de", "Ja.\nNein.\n")]
+    other = write(tmp_path / "b.tsv", "Why?\tWarum?\n")
+    memory = Memory.read([other, *sides], ("en", "de"))
+    assert [(p.source, p.target) for p in memory] == [("Why?", "Warum?"), ("Yes.", "Ja."), ("No.", "Nein.")]
+    with pytest.raises(UserError, match="has no target side"):
+        Memory.read(sides[::-1], ("en", "de"))
+
+
+def test_every_file_is_checked(tmp_path):
+    paths = [write(tmp_path / "a.tsv", "Yes.\tJa.\n"), write(tmp_path / "b.tsv", "Ja.\tYes.\n")]
+    seen = []
+    Memory.read(paths, ("en", "de"), seen.append)
+    assert [pairs[0][2] for pairs in seen] == ["a.tsv:1", "b.tsv:1"]

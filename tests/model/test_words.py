@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -11,6 +12,7 @@ from weitblick.config.recipe import ContextSection, ModelSection
 from weitblick.model.build import build
 from weitblick.model.context import Context
 from weitblick.model.words import Pointed, Softmax, WordDistribution
+from weitblick.sentence.candidates import best_words_of
 from weitblick.sentence.sentence_model import DecoderStates
 from weitblick.text.special import BOS
 from weitblick.translation.beam import SearchOptions, beam_search
@@ -51,6 +53,28 @@ def test_the_mixture_is_a_distribution_and_all_ways_to_ask_agree() -> None:
     values, ids = allowed.topk(6)
     torch.testing.assert_close(best.log_probabilities, values)
     assert torch.equal(best.ids, ids)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("others", [None, [5, 9, 11]])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("forbidden", [2, 3])
+def test_a_step_of_search_finds_the_best_of_the_whole_mixture(forbidden, renormalize, others):
+    words = distribution()
+    words.pointed.ids[:, 2] = 2  # the end is pointed at, and what is never said
+    words.pointed.ids[0, 3] = 9
+    outlawed = None if others is None else torch.tensor(others)
+    assert words.softmax.is_step
+    expected = best_words_of(words.table(slice(0, T)), 8, forbidden, outlawed, renormalize)
+    own, highest = words.softmax.look_up(words.pointed.ids)
+    table = words.softmax.table(slice(0, T))
+    torch.testing.assert_close(own, table.gather(1, words.pointed.ids))
+    torch.testing.assert_close(highest, table.amax(-1))
+    found = words.best(8, forbidden, outlawed, renormalize)
+    torch.testing.assert_close(found.log_probabilities, expected.log_probabilities)
+    assert torch.equal(found.ids, expected.ids)
+    if others is None:
+        torch.testing.assert_close(found.end, expected.end)
 
 
 def test_a_share_of_zero_is_the_model_alone() -> None:

@@ -44,7 +44,7 @@ def read_pairs(path: str | Path | Sequence[str | Path], languages: tuple[str, st
             target = (sentence.target or "").strip()
             if not target and sentence.target is None and not found:
                 raise UserError(
-                    "has no target side, and a memory is made of pairs",
+                    f"has no target side ({languages[1]}), and a memory is made of pairs",
                     where=paths[0],
                     line=line,
                     remedy=BOTH_SIDES.format(*languages),

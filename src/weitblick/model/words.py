@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from weitblick.batches.batch import Packed
-from weitblick.sentence.candidates import Candidates, best_words, best_words_of, best_words_rescored
+from weitblick.sentence.candidates import Candidates, StepLogits, best_words, best_words_of, best_words_rescored
 from weitblick.sentence.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.sentence.sentence_model import DecoderStates
 
@@ -65,15 +65,33 @@ class Softmax:
         logits = torch.addmm(self.bias, self.states[rows], self.weight.t())
         return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
 
+    @cached_property
+    def step(self) -> StepLogits:
+        """Of a step of decoding, which is asked for some words before it is asked for the best."""
+        return StepLogits(self.states, self.weight, self.bias)
+
+    @property
+    def was_asked(self) -> bool:
+        return "step" in self.__dict__
+
+    @property
+    def is_step(self) -> bool:
+        """Few enough steps that their logits can be kept."""
+        return 0 < len(self) * self.vocabulary <= CHUNK_ELEMENTS and not torch.is_grad_enabled()
+
     @torch.no_grad()
     def expect(self, ids: Tensor) -> Tensor:
         """[T] whether these words [n] together have a probability of EXPECTED or more."""
+        if self.is_step:
+            return self.step.log_probabilities(ids.expand(len(self), -1)).exp().sum(-1) >= EXPECTED
         parts = [self.table(rows)[:, ids].exp().sum(-1) >= EXPECTED for rows in self.chunks()]
         return torch.cat(parts) if parts else self.states.new_zeros(0, dtype=torch.bool)
 
     @torch.no_grad()
     def look_up(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """ids [T, n] -> their log-probabilities [T, n] and the highest log-probability of each step [T]."""
+        if self.is_step:
+            return self.step.log_probabilities(ids), self.step.highest
         parts = []
         for rows in self.chunks():
             table = self.table(rows)
@@ -218,11 +236,13 @@ class WordDistribution:
         """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them."""
         s = self.softmax
         how = count, forbidden, others, renormalize
-        if self.pointed is not None or self.decided is not None:
+        if self.decided is not None or (self.pointed is not None and not s.is_step):
             return best_words_of(self.table(slice(0, len(s))), *how)
+        if self.pointed is not None:
+            return s.step.best_mixed(self.pointed.share, self.pointed.ids, self.pointed.weights, *how)
         if s.quick is not None:
             return best_words_rescored(s.states, s.weight, s.bias, s.quick(s.states), *how)
-        return best_words(s.states, s.weight, s.bias, *how)
+        return s.step.best(*how) if s.was_asked else best_words(s.states, s.weight, s.bias, *how)
 
 
 def _mixed(own: Tensor, share: Tensor, pointed: Tensor) -> Tensor:

@@ -99,6 +99,78 @@ def best_words_rescored(
     return Candidates(anew - normaliser, ids, end - normaliser[:, 0])
 
 
+class StepLogits:
+    """Logits of N hypotheses that are asked twice: some words are looked up, for a pointer or for context, then the best
+    are wanted. One pass over the vocabulary serves both."""
+
+    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
+        logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
+        self.logits = logits if logits.dtype == torch.float32 else logits.float()
+        self.maxima = _strip_maxima(self.logits)
+        highest = self.maxima.amax(0)
+        total = torch.sub(self.logits, highest).exp_().sum(0)
+        self.normaliser = highest + total.log_()  # [N]
+        self.highest = highest - self.normaliser
+
+    def log_probabilities(self, ids: Tensor) -> Tensor:
+        """[N, n] -> [N, n]"""
+        return self.logits.t().gather(1, ids) - self.normaliser[:, None]
+
+    def best(
+        self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False
+    ) -> Candidates:
+        """As `best_words`."""
+        nothing = torch.zeros_like(self.normaliser)
+        end = torch.full_like(nothing, EOS, dtype=torch.long)[:, None]
+        return self.best_mixed(nothing, end, nothing[:, None], count, forbidden, others, renormalize)
+
+    def best_mixed(
+        self,
+        share: Tensor,
+        ids: Tensor,
+        weights: Tensor,
+        count: int,
+        forbidden: int,
+        others: Tensor | None = None,
+        renormalize: bool = False,
+    ) -> Candidates:
+        """As `best_words`, of (1 - share [N]) softmax + share * weights [N, n] of the words ids [N, n]. Only the best
+        words of either can be among the best of the mixture. The logits are spent then."""
+        share = share[:, None]
+        same = ids[:, :, None] == ids[:, None]  # [N, n, n]
+        said = share * torch.einsum("nab,nb->na", same.to(weights.dtype), weights)
+        first = ~same.tril(-1).any(-1)  # a word that stands at several places is one candidate
+        own = self.log_probabilities(ids)
+        pointed = ((1 - share) * own.exp() + said).log()
+        ends = (1 - share[:, 0]) * (self.logits[EOS] - self.normaliser).exp() + (share * weights * (ids == EOS)).sum(-1)
+        barred = ids < forbidden
+        if others is not None:
+            barred |= (ids[:, :, None] == others).any(-1)
+        lost = self._never(share[:, 0], said * first, ids, others) if renormalize else None
+        self.logits[:forbidden] = -torch.inf
+        if others is not None:
+            self.logits[others] = -torch.inf
+            self.maxima = _strip_maxima(self.logits)
+        self.maxima[0] = self.logits[:STRIP].amax(0)
+        values, best = _best_of_strips(self.logits, self.maxima, count)
+        known = (best[:, :, None] == ids[:, None]).any(-1)
+        model = (values - self.normaliser[:, None] + torch.log1p(-share)).masked_fill(known, -torch.inf)
+        pointed = pointed.masked_fill(barred | ~first, -torch.inf)
+        found, order = torch.cat([model, pointed], 1).topk(min(count, len(self.logits)), sorted=True)
+        end = ends.log()
+        if lost is not None:
+            kept = torch.log1p(-lost)
+            found, end = found - kept[:, None], end - kept
+        return Candidates(found, torch.cat([best, ids], 1).gather(1, order), end)
+
+    def _never(self, share: Tensor, said: Tensor, ids: Tensor, others: Tensor | None) -> Tensor:
+        """[N] the mixture's probability of words that are never produced."""
+        never = torch.arange(NEVER_PRODUCED, device=ids.device)
+        never = never if others is None else torch.cat([never, others]).unique()
+        own = (self.logits[never] - self.normaliser).exp().sum(0)
+        return (1 - share) * own + (said * (ids[:, :, None] == never).any(-1)).sum(-1)
+
+
 def best_words_of(
     table: Tensor, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False
 ) -> Candidates:

@@ -32,7 +32,7 @@ MOST_NEARER = 20
 """Approvals of a document that stand before those of a memory: how many more there are says nothing."""
 TURNED = 1.0
 """Nats a token by which pairs are more probable the other way round, if they run that way."""
-FEWEST_TOKENS, STRANGE, SURE = 40, 0.72, 0.5
+FEWEST_TOKENS, STRANGE, SURE = 40, 0.72, 0.25
 """Targets of so many tokens that are hardly more probable than chance (this share of its nats), though the model knows
 well what it would say, are in another language. With the shipped model German news has .33 of them, German terms
 without a sentence .54, French and English .81 and more."""
@@ -183,10 +183,6 @@ class Approvals:
                     digest.update(parameter.detach().cpu().float().numpy().tobytes())
             self._fingerprint = digest.hexdigest()[:32]
         return self._fingerprint
-
-    def trust(self, memory: Memory) -> None:
-        """A memory that need not be checked (again)."""
-        self._checked.add(memory)
 
     def check(self, pairs: Sequence[tuple[str, str, str]]) -> None:
         """Pairs (source, target, where) that run the other way, or whose targets are in another language, are refused,

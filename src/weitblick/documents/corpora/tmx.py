@@ -189,7 +189,7 @@ def with_languages(document: Document, languages: tuple[str, str]) -> Document:
 
 
 def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
-    """The languages are those of the first document's metadata, which `data convert --source-language --target-language` sets."""
+    """The languages are those of the first document's metadata, which the options of `data convert` set."""
     from weitblick import __version__
 
     writer = LineWriter(streams[0], paths[0], "tmx")
@@ -198,7 +198,9 @@ def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: 
         if not languages:
             languages = str(document.metadata.get(LANGUAGES, "")).split("-", 1)
             if len(languages) != 2 or not all(languages):
-                raise writer.refuse("a corpus of unknown languages", "name them: --source-language en --target-language de")
+                raise writer.refuse(
+                    "a corpus of unknown languages", "name them: --source-language en --target-language de"
+                )
             writer.write('<?xml version="1.0" encoding="UTF-8"?>')
             writer.write('<tmx version="1.4">')
             writer.write(
