@@ -58,7 +58,33 @@ def test_postedit_is_a_table_for_people(folder, tmp_path):
     result = call(folder, "postedit", "@d.en", "@d.de", "-m", "@pointing", *wishes)
     assert result.exit_code == 0, result.output
     assert "approved" in result.stdout
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"none.txt", "approved.txt"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"none.txt", "approved.txt", "run.json"}
+
+
+def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder, tmp_path, monkeypatch):
+    from weitblick.postedit.systems import Simulation
+
+    wishes = ["--beam", "1", "--trials", "20", "-o", str(tmp_path), "--json"]
+    command = ["postedit", "@d.en", "@d.de", "-m", "@pointing", *wishes, "--systems"]
+    whole = json.loads(call(folder, *command, "none,approved,random").stdout)
+    for name in ("approved", "random"):
+        (tmp_path / f"{name}.txt").unlink()
+    translated, begun = Simulation.translate, []
+
+    def watched(self, name, machine=None):
+        begun.append(name)
+        if name == "random" and begun.count(name) == 1:
+            raise KeyboardInterrupt
+        return translated(self, name, machine)
+
+    monkeypatch.setattr(Simulation, "translate", watched)
+    assert call(folder, *command, "none,approved,random").exit_code == 130
+    again = json.loads(call(folder, *command, "none,approved,random").stdout)
+    assert begun == ["approved", "random", "random"]
+    assert again == whole
+    other = json.loads(call(folder, *command[:-1], "--before", "1", "--systems", "none").stdout)
+    assert begun[3:] == ["none"]  # another run
+    assert other["before"] == 1
 
 
 BAD = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weitblick.cli.console import log
+from weitblick.cli.console import log, print_text, set_log_level, shows_progress
 from weitblick.cli.loading import check_inputs, load_translator, read_memory
 from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
 from weitblick.errors import UserError
@@ -40,8 +39,12 @@ def postedit(
     beam: Beam = None,
     trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 2000,
     seed: Seed = 1,
+    rate: Annotated[float, typer.Option(min=0, help="Learning rate of adapt.")] = 0.01,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for the translations of each system.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Folder for the translations of each system; goes on from there."
+        ),
     ] = None,
     from_format: InputFormat = None,
     as_json: Json = False,
@@ -56,6 +59,8 @@ def postedit(
 
     Example: weitblick postedit dev.en dev.de --systems none,approved,random --memory approved.tmx --json
     """
+    set_log_level()
+    from weitblick.postedit.keeping import KeptTranslations
     from weitblick.postedit.systems import POINTING, Simulation, chosen_systems
 
     chosen = chosen_systems(systems)
@@ -80,15 +85,18 @@ def postedit(
     pairs = read_memory(translator, memory)
     if set(chosen) & set(POINTING):
         _ = translator.approvals  # a model that cannot use them says so before anything long begins
-    with _progress(chosen, documents) as progress:
-        simulation = Simulation(
-            translator, documents, options, memory=pairs, before=before, seed=seed, progress=progress
-        )
-        report = run(simulation, chosen, trials=trials, seed=seed)
-    if output is not None:
-        _write(output, documents, report.translations)
+    simulation = Simulation(translator, documents, options, memory=pairs, before=before, seed=seed, rate=rate)
+    if "random" in chosen and (lonely := simulation.without_strangers()):
+        log.warning("%d of %d documents have no other text to read at random: give more", lonely, len(documents))
+    kept = None if output is None else KeptTranslations(output, simulation)
+    try:
+        with _progress({name: simulation.work(name) for name in chosen}) as simulation.progress:
+            report = run(simulation, chosen, trials=trials, seed=seed, kept=kept)
+    except KeyboardInterrupt:
+        remedy = "next time, -o DIR keeps what is finished" if output is None else "the same command goes on from there"
+        raise KeyboardInterrupt(f"interrupted; {remedy}") from None
     if as_json:
-        typer.echo(json.dumps(report.figures, ensure_ascii=False, indent=2))
+        print_text(json.dumps(report.figures, ensure_ascii=False, indent=2))
     else:
         typer.echo(table(report.figures))
 
@@ -106,19 +114,6 @@ def _documents(paths: list[str], format: str | None, languages: tuple[str, str])
                     remedy="name the file of references as well",
                 )
     return documents
-
-
-def _write(folder: Path, documents: list[Document], translations: dict[str, list[list[str]]]) -> None:
-    from dataclasses import replace
-
-    from weitblick.documents import write_translations
-
-    for name, texts in translations.items():
-        translated = (
-            replace(d, sentences=tuple(replace(s, target=t) for s, t in zip(d.sentences, own, strict=True)))
-            for d, own in zip(documents, texts, strict=True)
-        )
-        write_translations(translated, folder / f"{name}.txt", "text")
 
 
 def table(figures: dict[str, Any]) -> str:
@@ -162,9 +157,9 @@ def _rate(part: int, whole: int) -> str:
 
 
 @contextmanager
-def _progress(systems: list[str], documents: list[Document]) -> Iterator[Progress]:
-    """A bar for each system on a terminal; nothing anywhere else."""
-    if not sys.stderr.isatty():
+def _progress(work: dict[str, int]) -> Iterator[Progress]:
+    """A bar for each system on a terminal, with the time that is left; nothing anywhere else."""
+    if not shows_progress():
         yield lambda name, count: None
         return
     from rich.console import Console
@@ -172,6 +167,5 @@ def _progress(systems: list[str], documents: list[Document]) -> Iterator[Progres
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        total = sum(len(document.sentences) for document in documents)
-        tasks = {name: bars.add_task(name, total=total) for name in systems}
+        tasks = {name: bars.add_task(name, total=total) for name, total in work.items()}
         yield lambda name, count: bars.advance(tasks[name], count)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from weitblick.documents.document import Document
 from weitblick.metrics.metric import Counts, Metric
 from weitblick.metrics.metrics import build_metric, sum_documents
 from weitblick.metrics.significance import compare
+from weitblick.postedit.keeping import KeptTranslations
 from weitblick.postedit.links import link_words
 from weitblick.postedit.measures import ContentWords, as_numbers, recall, repetitions, sticking
 from weitblick.postedit.systems import Simulation
@@ -29,11 +29,24 @@ class PostEditReport:
     translations: dict[str, list[list[str]]]
 
 
-def postedit(simulation: Simulation, systems: Sequence[str], *, trials: int = TRIALS, seed: int = 1) -> PostEditReport:
-    """Translates under every system and compares each with `none` and with `random`."""
+def postedit(
+    simulation: Simulation,
+    systems: Sequence[str],
+    *,
+    trials: int = TRIALS,
+    seed: int = 1,
+    kept: KeptTranslations | None = None,
+) -> PostEditReport:
+    """Translates under every system and compares each with `none` and with `random`. What was `kept` of an earlier run
+    is not translated again."""
     translated: dict[str, list[list[str]]] = {}
     for name in systems:
-        translated[name] = simulation.translate(name, translated.get("none"))
+        known = None if kept is None else kept.get(name)
+        if known is not None:
+            simulation.progress(name, simulation.work(name))
+        translated[name] = known or simulation.translate(name, translated.get("none"))
+        if kept is not None and known is None:
+            kept.put(name, translated[name])
     return PostEditReport(_figures(simulation, translated, trials, seed), translated)
 
 
@@ -118,8 +131,3 @@ def _by_position(metrics: Sequence[Metric], counts: Mapping[str, Counts], length
         scores = {m.name: _score(m, counts[m.name][chosen]) if chosen.any() else None for m in metrics}
         table[name] = {"sentences": int(chosen.sum()), **scores}
     return table
-
-
-def with_references(documents: Sequence[Document]) -> list[Document]:
-    """The documents that can be simulated: at least one sentence, all with references."""
-    return [document for document in documents if document.sentences]

@@ -11,27 +11,23 @@
 
 from __future__ import annotations
 
-import copy
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import torch
-
-from weitblick.batches.batch import pack_pairs
 from weitblick.documents.document import Document
 from weitblick.memory import Memory
 from weitblick.memory.selection import Sentences
 from weitblick.model.approved import Place
+from weitblick.postedit.adaptation import LEARNING_RATE, Adaptation
 from weitblick.translation.approvals import ApprovedPair, Origin, stored_candidates
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.progress import reporting
 from weitblick.translation.translator import Translator, windows
 from weitblick.translation.units import join_documents, split_documents
 from weitblick.translation.window import translate_units
 
 SYSTEMS = ("none", "approved", "project", "random", "machine", "adapt")
 POINTING = ("approved", "project", "random", "machine")
-LEARNING_RATE = 0.01
-"""Of `adapt`: plain gradient descent on the mean negative log-likelihood of an approved sentence."""
 
 Progress = Callable[[str, int], None]
 Pairs = list[tuple[str, str]]
@@ -54,7 +50,7 @@ class Simulation:
         progress: Progress = lambda name, count: None,
     ) -> None:
         self.translator, self.documents, self.options = translator, documents, options
-        self.memory, self.before, self.rate, self.progress = memory, before, rate, progress
+        self.memory, self.before, self.seed, self.rate, self.progress = memory, before, seed, rate, progress
         self.references: list[Pairs] = [[(s.source, s.target or "") for s in d.sentences] for d in documents]
         self.random_order = random.Random(seed).sample(range(len(documents)), len(documents))
 
@@ -88,12 +84,16 @@ class Simulation:
                     chosen = self._candidates(name, pairs, first + number, approvals.most)
                     wanted |= {(number, unit.position): chosen[unit.sentence] for unit in members}
                 pointer = approvals.pointer_to(wanted, self.memory)
-            hypotheses = translate_units(self.translator.model, units, self.options, pointer=pointer)
+            with reporting(lambda count: self.progress(name, count)):
+                hypotheses = translate_units(self.translator.model, units, self.options, pointer=pointer)
             translated = join_documents(window, units, hypotheses, self.translator.pipeline)
-            for one in translated:
-                found.append([sentence.target or "" for sentence in one.document.sentences])
-                self.progress(name, len(found[-1]))
+            found += [[sentence.target or "" for sentence in one.document.sentences] for one in translated]
         return found
+
+    def work(self, name: str) -> int:
+        """How many sentences a system has to translate, in all passes."""
+        passes = self.options.passes if self.options.context and self.translator.model.reads_translations else 1
+        return sum(map(len, self.references)) * (1 if name == "adapt" else passes)
 
     def _candidates(self, name: str, pairs: Sequence[Pairs], document: int, most: int) -> list[list[ApprovedPair]]:
         """What each sentence of a document may look at."""
@@ -103,8 +103,8 @@ class Simulation:
         search = Sentences([source.split() for source, _ in pool])
         rows = []
         for index, (source, _) in enumerate(own):
-            # A random memory is as large as that of `project`, and as new.
-            visible = len(pool) if name == "random" else len(before) + index
+            # A random memory grows with that of `project`, sentence by sentence.
+            visible = min(len(pool), self._earlier(document) + index) if name == "random" else len(before) + index
             stored = stored_candidates(self.memory, source, most, visible)
             room = max(most // 2, most - len(stored))
             numbers = search.nearest(source.split(), room, range(visible))
@@ -119,54 +119,48 @@ class Simulation:
             return []
         if name != "random":
             return [pair for number in range(first, document) for pair in pairs[number]]
-        wanted = sum(len(pairs[number]) for number in range(first, document)) + len(pairs[document]) - 1
-        far = (n for n in self._strangers(document) if not first <= n <= document + self.before)
+        wanted = self._earlier(document) + len(pairs[document]) - 1
         strangers: Pairs = []
-        for number in far:
+        for number in self._strangers(document):
             if len(strangers) >= wanted:
                 break
             strangers += pairs[number]
         return strangers[: max(0, wanted)]
 
-    def _strangers(self, document: int) -> Iterator[int]:
-        """All documents in random order, beginning at another place for each document."""
+    def _earlier(self, document: int) -> int:
+        """Pairs that a project has when a document begins."""
+        return sum(len(self.references[number]) for number in range(max(0, document - self.before), document))
+
+    def _strangers(self, document: int) -> list[int]:
+        """Documents that do not belong to the project of one, in random order, beginning at another place for each;
+        those that follow it, which may be of the same debate, only after all others."""
         place = self.random_order.index(document)
-        return iter(self.random_order[place + 1 :] + self.random_order[:place])
+        others = self.random_order[place + 1 :] + self.random_order[:place]
+        far = [n for n in others if not document - self.before <= n <= document + self.before]
+        return far + [n for n in others if document < n <= document + self.before]
+
+    def without_strangers(self) -> int:
+        """Documents for which `random` has nothing to read."""
+        return sum(not self._strangers(number) for number in range(len(self.documents)))
 
     def _adapted(self) -> list[list[str]]:
-        """One step of gradient descent after each sentence, with its reference."""
-        original = self.translator.model
+        """One step of gradient descent after each sentence, with its reference. Of a memory, the pairs that are best
+        for the sentences of a document come first."""
+        adaptation = Adaptation(self.translator, self.options, self.rate)
         found = []
         for document in self.documents:
-            model = copy.deepcopy(original)
-            adapted = Translator(model, self.translator.pipeline, warn=self.translator.warn)
             translated = []
-            for sentence in document.sentences:
-                alone = Document(document.id, (type(sentence)(sentence.source),))
-                translated.append(adapted.translate_window([alone], self.options)[0].document.sentences[0].target or "")
-                self._step(adapted, sentence.source, sentence.target or "")
+            for text in adaptation.translate(document, self._best_of_memory(document)):
+                translated.append(text)
+                self.progress("adapt", 1)
             found.append(translated)
-            self.progress("adapt", len(translated))
         return found
 
-    def _step(self, translator: Translator, source: str, target: str) -> None:
-        pipeline, model = translator.pipeline, translator.model
-        longest = pipeline.longest_sentence
-        ids = pipeline.encode_source([source])[0][:longest], pipeline.encode_target([target])[0][:longest]
-        if not all(ids):
-            return
-        device = next(model.parameters()).device
-        pairs = pack_pairs([ids[0]], [ids[1]]).to(device)
-        with torch.enable_grad():
-            memory = model.sentence.encode(pairs.source.tokens, pairs.source.layout)
-            words = model.decode(pairs.target, memory, pairs.source.layout).words
-            loss, _ = words.loss(pairs.labels, 0.0)
-            parameters = list(model.sentence.parameters())
-            gradients = torch.autograd.grad(loss / len(pairs.labels), parameters, allow_unused=True)
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                if gradient is not None:
-                    parameter.sub_(self.rate * gradient)
+    def _best_of_memory(self, document: Document) -> Pairs:
+        if self.memory is None:
+            return []
+        best = (pair for source in document.sources for pair in self.memory.candidates(source, 1))
+        return list(dict.fromkeys((pair.source, pair.target) for pair in best))
 
 
 def _without_targets(document: Document) -> Document:
