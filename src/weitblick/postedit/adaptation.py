@@ -27,7 +27,7 @@ class Adaptation:
         self.options = replace(options, context=options.context and not translator.model.reads_translations)
 
     def translate(self, document: Document, before: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
-        """The sentences one by one, each after the references of those before it; `before`: what was approved earlier."""
+        """The sentences each after the references of those before it; `before`: what is approved by then."""
         model = copy.deepcopy(self.original.model)
         translator = Translator(model, self.original.pipeline, warn=self.original.warn)
         for source, target in before:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from weitblick.memory import Memory
+from weitblick.memory.store import SAMPLE
 from weitblick.server.desk import Desk
 from weitblick.server.engine import Engine
 from weitblick.server.languages import Languages
@@ -17,7 +18,6 @@ from weitblick.server.store import Store
 from weitblick.server.texts import Texts
 from weitblick.server.uploads import Uploads
 from weitblick.server.workbench import Workbench
-from weitblick.translation.approvals import SAMPLE
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 
@@ -89,9 +89,8 @@ class Service:
     async def check_direction(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Refuses pairs whose sources are translations of their targets, if the model can tell."""
         if self.reads_memory:
-            sample = Memory()
-            sample.extend((source, target, "") for source, target in pairs[:SAMPLE])
-            await self.desk.call(lambda: self.engine.translator.approvals.check_direction(sample))
+            sample = [(source, target, "") for source, target in pairs[:: max(1, len(pairs) // SAMPLE)]]
+            await self.desk.call(lambda: self.engine.translator.approvals.check(sample))
 
     def close(self) -> None:
         self.workbench.hub.close()
