@@ -70,6 +70,12 @@ def test_a_step_of_search_finds_the_best_of_the_whole_mixture(forbidden, renorma
     table = words.softmax.table(slice(0, T))
     torch.testing.assert_close(own, table.gather(1, words.pointed.ids))
     torch.testing.assert_close(highest, table.amax(-1))
+    alone, asked = distribution(pointed=False), distribution(pointed=False)
+    asked.softmax.expect(torch.tensor([7, 8]))
+    for plain, ours in zip(
+        *(vars(w.best(8, forbidden, outlawed, renormalize)).values() for w in (alone, asked)), strict=True
+    ):
+        torch.testing.assert_close(ours, plain)
     found = words.best(8, forbidden, outlawed, renormalize)
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities)
     assert torch.equal(found.ids, expected.ids)

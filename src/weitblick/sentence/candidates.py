@@ -100,8 +100,8 @@ def best_words_rescored(
 
 
 class StepLogits:
-    """Logits of N hypotheses that are asked twice: some words are looked up, for a pointer or for context, then the best
-    are wanted. One pass over the vocabulary serves both."""
+    """Logits of N hypotheses that are asked twice: some words are looked up, for a pointer or for context, then the
+    best are wanted. One pass over the vocabulary serves both."""
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
         logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
@@ -116,9 +116,7 @@ class StepLogits:
         """[N, n] -> [N, n]"""
         return self.logits.t().gather(1, ids) - self.normaliser[:, None]
 
-    def best(
-        self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False
-    ) -> Candidates:
+    def best(self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False) -> Candidates:
         """As `best_words`."""
         nothing = torch.zeros_like(self.normaliser)
         end = torch.full_like(nothing, EOS, dtype=torch.long)[:, None]
