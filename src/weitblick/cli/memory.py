@@ -1,0 +1,193 @@
+"""`weitblick memory`: approved translations in a folder, and what they offer for a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weitblick.cli.console import print_json, print_text
+from weitblick.cli.loading import check_inputs
+from weitblick.cli.options import InputFormat, Json, SourceLanguage, TargetLanguage, language_pair
+from weitblick.errors import UserError
+from weitblick.files import protect_inputs
+
+if TYPE_CHECKING:
+    from weitblick.documents import Document
+    from weitblick.memory import Match, Memory
+
+Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="A memory's folder.")]
+Id = Annotated[int, typer.Argument(metavar="ID", help="The number of a pair, as `list` shows it.")]
+USUAL = ("en", "de")
+"""The languages of the model that comes with weitblick."""
+
+
+def register(app: typer.Typer) -> None:
+    memory = typer.Typer(help="Approved translations: keep them in a folder, change them, see what they offer.")
+    memory.command(
+        name="add",
+        help="Add the pairs of files to a memory, which is made if it is not there. It opens at once, however large.",
+        epilog="Example: weitblick memory add project approved.tmx more.tsv",
+    )(add)
+    memory.command(
+        name="matches",
+        help="Exact and near matches of a document's sentences, as drafts, with what is different.",
+        epilog="Example: weitblick memory matches report.en --memory project",
+    )(matches)
+    memory.command(
+        name="list",
+        help="The pairs of a memory, oldest first: id, source, target, origin.",
+        epilog="Example: weitblick memory list project --find quota",
+    )(list_pairs)
+    memory.command(
+        name="replace",
+        help="Give a pair another translation, which is then the latest approval.",
+        epilog='Example: weitblick memory replace project 12 "Die Dorschquote ist zu niedrig."',
+    )(replace)
+    memory.command(name="remove", help="Take a pair out.", epilog="Example: weitblick memory remove project 12")(remove)
+    memory.command(
+        name="export",
+        help="Write a memory as TMX, or in another format by the name of the file.",
+        epilog="Example: weitblick memory export project -o project.tmx",
+    )(export)
+    app.add_typer(memory, name="memory", no_args_is_help=True, rich_help_panel="Train and translate")
+
+
+def add(
+    folder: Folder,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="TMX, JSONL, TSV, ..., or a.en a.de, one for each side.")
+    ],
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+) -> None:
+    from weitblick.memory import Memory
+    from weitblick.memory.reading import together
+
+    languages = language_pair(source_language, target_language) or USUAL
+    check_inputs(files, folders=True)
+    with Memory.open(folder) as memory:
+        before = len(memory)
+        given = sum(memory.add_files(group, languages) for group in together(files, languages))
+        typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {given} new")
+
+
+def matches(
+    path: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document in any corpus format; - is stdin.")],
+    files: Annotated[
+        list[str], typer.Option("--memory", metavar="FILE", help="A memory's folder, or TMX, JSONL, TSV, ...")
+    ],
+    at_least: Annotated[float, typer.Option(min=0.01, max=1, help="Least similarity; 1 is the same sentence.")] = 0.75,
+    most: Annotated[int, typer.Option(min=1, help="Matches to show of each sentence.")] = 3,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    from_format: InputFormat = None,
+    as_json: Json = False,
+) -> None:
+    from weitblick.documents import read_documents
+    from weitblick.memory import Memory
+
+    languages = language_pair(source_language, target_language) or USUAL
+    check_inputs([path])
+    memory = Memory.read(files, languages)
+    documents = read_documents([path], from_format, languages=languages)
+    rows = list(_matches(documents, memory, at_least, most))
+    if as_json:
+        print_json({"sentences": [row for row in rows if row["matches"]], "of": len(rows)})
+        return
+    for row in rows:
+        if row["matches"]:
+            print_text(f"{row['document']}:{row['sentence']}  {row['source']}")
+        for match in row["matches"]:
+            print_text(f"  {match['similarity']:4.0%}  {match['target']}  ({match['origin']})")
+            if match["similarity"] < 1:
+                print_text(f"        {shown(match['difference'])}")
+    print_text(f"{sum(bool(row['matches']) for row in rows)} of {len(rows)} sentences have a match")
+
+
+def _matches(documents: Iterator[Document], memory: Memory, at_least: float, most: int) -> Iterator[dict[str, Any]]:
+    for document in documents:
+        for number, source in enumerate(document.sources, 1):
+            if source.strip():
+                found = [_as_data(match) for match in memory.matches(source, most, at_least)]
+                yield {"document": document.id, "sentence": number, "source": source, "matches": found}
+
+
+def _as_data(match: Match) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    pair = match.pair
+    return {
+        "similarity": round(match.similarity, 4),
+        "source": pair.source,
+        "target": pair.target,
+        "origin": pair.origin or f"pair {pair.id}",
+        "difference": [asdict(change) for change in match.difference()],
+    }
+
+
+def shown(difference: list[dict[str, Any]]) -> str:
+    """The source as it is here, and in brackets what it was there: The quota [is -> was] low."""
+    parts = (c["here"] if c["kind"] == "equal" else f"[{c['there'] or '-'} -> {c['here'] or '-'}]" for c in difference)
+    return " ".join(parts)
+
+
+def list_pairs(
+    folder: Folder,
+    find: Annotated[str | None, typer.Option(metavar="TEXT", help="Only pairs that say this, on either side.")] = None,
+) -> None:
+    with _opened(folder) as memory:
+        for pair in memory:
+            if find is None or find.lower() in f"{pair.source}\n{pair.target}".lower():
+                print_text(f"{pair.id}\t{pair.source}\t{pair.target}\t{pair.origin}")
+
+
+def replace(
+    folder: Folder, id: Id, target: Annotated[str, typer.Argument(metavar="TEXT", help="The translation.")]
+) -> None:
+    with _opened(folder) as memory:
+        _check(memory, folder, id)
+        if not target.strip():
+            raise UserError(
+                "the translation is empty", remedy=f"to take the pair out: weitblick memory remove {folder} {id}"
+            )
+        memory.replace(id, target)
+
+
+def remove(folder: Folder, id: Id) -> None:
+    with _opened(folder) as memory:
+        _check(memory, folder, id)
+        memory.remove(id)
+
+
+def export(
+    folder: Folder,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+) -> None:
+    from weitblick.documents import Document, Sentence, write_documents
+
+    languages = language_pair(source_language, target_language) or USUAL
+    protect_inputs([folder], [output])
+    with _opened(folder) as memory:
+        sentences = tuple(Sentence(pair.source, pair.target) for pair in memory)
+        if not sentences:
+            raise UserError("holds no pair", where=folder, remedy="add some: weitblick memory add")
+        write_documents([Document(Path(folder).name, sentences)], [output], languages=languages)
+
+
+def _opened(folder: str) -> Memory:
+    from weitblick.memory import Memory
+    from weitblick.memory.store import is_memory
+
+    if not is_memory(folder):
+        raise UserError("is no memory", where=folder, remedy=f"make one: weitblick memory add {folder} FILE")
+    return Memory.open(folder)
+
+
+def _check(memory: Memory, folder: str, id: int) -> None:
+    if id not in memory:
+        raise UserError(f"has no pair {id}", where=folder, remedy=f"see weitblick memory list {folder}")

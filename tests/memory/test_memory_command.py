@@ -1,0 +1,64 @@
+"""`weitblick memory`: pairs go in, are changed, taken out and written; matches are drafts with their difference."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from weitblick.cli.main import app
+from weitblick.errors import UserError
+from weitblick.memory import Memory
+
+
+def call(*arguments) -> str:
+    result = CliRunner().invoke(app, ["memory", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a.tsv").write_text("The quota is low.\tDie Quote ist niedrig.\nYes.\tJa.\n", encoding="utf-8")
+    assert "2 pairs, 2 of 2 new" in call("add", tmp_path / "m", tmp_path / "a.tsv")
+    return tmp_path / "m"
+
+
+def test_pairs_are_listed_replaced_removed_and_exported(folder, tmp_path):
+    assert call("list", folder, "--find", "quota") == "1\tThe quota is low.\tDie Quote ist niedrig.\ta.tsv:1\n"
+    call("replace", folder, 1, "Die Menge ist gering.")
+    call("remove", folder, 2)
+    call("export", folder, "-o", tmp_path / "x.tmx")
+    assert [(p.source, p.target) for p in Memory.read(tmp_path / "x.tmx", ("en", "de"))] == [
+        ("The quota is low.", "Die Menge ist gering.")
+    ]
+    assert "1 pairs, 0 of 1 new" in call("add", folder, tmp_path / "x.tmx")
+
+
+def test_matches_show_what_is_different(folder, tmp_path):
+    (tmp_path / "d.en").write_text("The quota is high.\nYes.\nSomething else.\n", encoding="utf-8")
+    shown = call("matches", tmp_path / "d.en", "--memory", folder)
+    assert "80%  Die Quote ist niedrig.  (a.tsv:1)" in shown
+    assert "The quota is [low -> high] ." in shown
+    assert "2 of 3 sentences have a match" in shown
+    found = json.loads(call("matches", tmp_path / "d.en", "--memory", folder, "--json"))
+    assert [row["matches"][0]["similarity"] for row in found["sentences"]] == [0.8, 1.0]
+    assert "1 of 3" in call("matches", tmp_path / "d.en", "--memory", folder, "--at-least", "0.9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["remove", "@m", "7"], "has no pair 7"),
+        (["replace", "@m", "1", " "], "translation is empty"),
+        (["list", "@nothing"], "is no memory"),
+        (["export", "@a.tsv", "-o", "x.tmx"], "is no memory"),
+        (["add", "@m", "@missing.tmx"], "no such file"),
+        (["matches", "@d.en", "--memory", "@missing.tmx"], "no such file"),
+    ],
+)
+def test_mistakes_are_one_line(folder, tmp_path, arguments, message):
+    (tmp_path / "d.en").write_text("Yes.\n", encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        call(*(a.replace("@", f"{tmp_path}/") for a in arguments))
