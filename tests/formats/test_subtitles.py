@@ -188,3 +188,28 @@ def test_what_is_no_subtitle_is_refused(tmp_path: Path, name: str, content: str)
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=name):
         read_file(tmp_path / name)
+
+
+def test_a_damaged_time_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.srt").write_text(FILM.replace("00:00:06,000 -->", "06,000 -->"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"x\.srt:11: .* are no times"):
+        read_file(tmp_path / "x.srt")
+    (tmp_path / "x.vtt").write_text("WEBVTT\n\n00:01 --> later\nHi\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"x\.vtt:3"):
+        read_file(tmp_path / "x.vtt")
+
+
+def test_speakers_and_sounds_stay_apart(tmp_path: Path) -> None:
+    cue = "1\n00:00:01,000 --> 00:00:02,000\n{}\n\n2\n00:00:02,100 --> 00:00:03,000\n{}\n"
+    result = translated(tmp_path / "x.srt", cue.format("MARY: We go home.", "[DOOR] I know."), reversed_words)
+    assert [c.content for c in srt.parse(result)] == ["MARY: home. go We", "[DOOR] know. I"]
+    two = translated(tmp_path / "x.srt", cue.format("MARY: We go.\nBOB: No, stay.", ">> Yes."), reversed_words)
+    assert [c.content for c in srt.parse(two)] == ["MARY: go. We\nBOB: stay. No,", ">> Yes."]
+
+
+def test_cues_in_other_places_are_other_sentences(tmp_path: Path) -> None:
+    cue = (
+        "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}LATER That Day\n\n2\n00:00:02,100 --> 00:00:03,000\nMary goes home.\n"
+    )
+    (tmp_path / "x.srt").write_text(cue, encoding="utf-8")
+    assert read_file(tmp_path / "x.srt").document.sources == ["LATER That Day", "Mary goes home."]

@@ -69,10 +69,7 @@ def _is_companion(names: Sequence[str]) -> bool:
 def translate_real_file(file: TranslatableFile, output: str, team: Team) -> None:
     from weitblick.formats.translation import translate_file
 
-    memory = team.options.memory
-    for sentence in file.document.sentences if memory is not None else ():
-        if sentence.status == "locked" and sentence.target and memory is not None:
-            memory.add(sentence.source, sentence.target, origin=str(file.path))
+    _remember(file, team)
     data, notes = translate_file(file, _translate(team), team.translator.align)
     for note in notes:
         log.info("%s: %s", file.path, note)
@@ -83,6 +80,14 @@ def translate_real_file(file: TranslatableFile, output: str, team: Team) -> None
         return
     with atomic_path(output) as temporary:
         temporary.write_bytes(data)
+
+
+def _remember(file: TranslatableFile, team: Team) -> None:
+    """What is translated in a file already goes into the memory, if there is one."""
+    memory = team.options.memory
+    for sentence in file.document.sentences if memory is not None else ():
+        if sentence.status == "locked" and sentence.target and memory is not None:
+            memory.add(sentence.source, sentence.target, origin=str(file.path))
 
 
 def translate_real_folder(folder: Path, output: str, team: Team) -> None:
@@ -102,6 +107,7 @@ def translate_real_folder(folder: Path, output: str, team: Team) -> None:
         _with_bar(_translate(team), team),
         team.translator.align,
         language=language,
+        prepare=lambda file: _remember(file, team),
         say=lambda message: log.info("%s", message),
         warn=lambda message: log.warning("%s", message),
     )

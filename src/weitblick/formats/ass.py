@@ -28,6 +28,8 @@ def read_ass(data: bytes, path: Path) -> Content:
             pysubs2.SSAFile.from_string(text, format_="ass")
     except Exception as error:  # the library raises whatever a torn line makes it stumble over
         raise UserError(f"is not ASS ({error})", where=path, remedy="export it again") from None
+    if "[Events]" not in text:
+        raise UserError("is not ASS (it has no [Events])", where=path, remedy="export it again")
     cues = list(_cues(text, path))
     blocks = cue_blocks(text, cues, TAG, "\\N", _read, _write)
     return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)), review=reading_speed)

@@ -15,6 +15,7 @@ from weitblick.documents.document import TargetStatus
 from weitblick.formats.protection import SYMBOLS, protected_spans
 
 WORD = "\U000f0000"  # holds the place of a code that reads like a word
+MOST_NESTED = 100  # pairs within pairs: beyond, no text is written by people
 BREAK = "\n"  # holds the place of a code that ends a line, and of the border between two blocks
 
 TAG = re.compile(r"</?([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>")
@@ -180,6 +181,8 @@ def balanced(codes: Iterable[Code]) -> list[Code]:
         if code.kind == "open":
             opened.append(number)
         elif code.kind == "close":
+            if len(opened) > MOST_NESTED:
+                raise RecursionError
             depth = next((d for d in range(len(opened) - 1, -1, -1) if _match(found[opened[d]], code)), None)
             if depth is not None:
                 paired |= {opened[depth], number}

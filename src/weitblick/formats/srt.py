@@ -11,7 +11,7 @@ from weitblick.errors import UserError
 from weitblick.formats.blocks import plain
 from weitblick.formats.encoding import decode
 from weitblick.formats.file import Content
-from weitblick.formats.subtitles import Cue, cue_blocks, reading_speed
+from weitblick.formats.subtitles import Cue, check_times, cue_blocks, reading_speed
 
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>|\{\\[^{}\n]*\}|\{[ybiuYBIU]:[^{}\n]*\}")
 
@@ -21,6 +21,7 @@ PLACE = re.compile(r"\{\\(?:an?\d+|pos\([^()]*\))")
 def read_srt(data: bytes, path: Path) -> Content:
     text, encoding = decode(data, path)
     cues: list[Cue] = []
+    times: list[tuple[int, int]] = []
     for found in srt.SRT_REGEX.finditer(text):
         number, begins, ends, _, content = found.groups()
         try:
@@ -28,11 +29,13 @@ def read_srt(data: bytes, path: Path) -> Content:
         except srt.TimestampParseError:
             line = text.count("\n", 0, found.start(2)) + 1
             raise UserError(f"{begins} --> {ends} are no times", where=path, line=line, remedy="mend them") from None
+        times.append((found.start(2), found.start(5)))
         start, end = found.span(5)
         end = start + len(content.rstrip())
         place = PLACE.search(content)
         cues.append(Cue(start, end, number or str(len(cues) + 1), first, last, place=place[0] if place else ""))
     if not cues and text.strip():
         raise UserError("holds no cue", where=path, remedy="name an SRT file, with lines HH:MM:SS,mmm --> HH:MM:SS,mmm")
+    check_times(text, times, path)
     blocks = cue_blocks(text, cues, TAG, "\n", str, plain)
     return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)), review=reading_speed)

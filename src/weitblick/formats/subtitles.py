@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from weitblick.errors import UserError
 from weitblick.formats.blocks import Block, Code, Kind, Pieces
 
 Read = Callable[[str], str]
@@ -16,6 +18,7 @@ FASTEST = 20.0  # characters a second that a grown-up reads with ease
 LONGEST_PAUSE, NAME_PAUSE = 5.0, 1.0  # seconds after which no sentence goes on: at all; if it may be a new one
 ENDED = re.compile(r"[.!?…:♪\])][\"'”’»]*\s*$")
 DASH = re.compile(r"\s*(?:</?[a-z]+>\s*)*[-–—‐]\s*(?=\S)")
+ARROW = re.compile(r"^[ \t]*\d[\d:.,]*[ \t]*-->[^\n]*", re.MULTILINE)
 LABEL = re.compile(r"\s*(?:>>+\s*)?(?:[A-Z][A-Z0-9 .'&-]*[A-Z0-9.]:\s+|(?<=>)\s*)(?=\S)")
 OWN = re.compile(r"\s*(?:[\[(♪♫#]|[A-Z][A-Z .']+:|>>)")  # a sound, a song, a speaker: a new start
 
@@ -77,6 +80,16 @@ def cue_blocks(
             )
             before = content, cue
     return blocks
+
+
+def check_times(text: str, known: Iterable[tuple[int, int]], path: Path) -> None:
+    """Refuses a line that looks like the times of a cue and is none of those found: its cue would be lost in the text
+    of the one before it."""
+    places = [*known]
+    for found in ARROW.finditer(text):
+        if not any(start <= found.end() - 1 < end for start, end in places):
+            line = text.count("\n", 0, found.start()) + 1
+            raise UserError(f"{found[0].strip()!r} are no times", where=path, line=line, remedy="mend the line")
 
 
 def _follows(before: str, last: Cue, text: str, cue: Cue) -> bool:

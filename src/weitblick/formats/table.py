@@ -138,4 +138,7 @@ def read_file(path: str | Path, format: str | None = None, *, language: str = "e
     name = format or format_of(path, data) or "txt"
     if name not in FORMATS:
         raise UserError(f"unknown format {name!r}", where=path, remedy=f"formats: {', '.join(FORMATS)}")
-    return TranslatableFile(path, name, FORMATS[name].read(data, path), language)
+    try:
+        return TranslatableFile(path, name, FORMATS[name].read(data, path), language)
+    except RecursionError:
+        raise UserError("is nested too deeply", where=path, remedy="simplify the file") from None

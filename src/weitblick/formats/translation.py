@@ -61,10 +61,11 @@ def translate_folder(
     align: Align,
     *,
     language: str = "en",
+    prepare: Callable[[TranslatableFile], None] = lambda file: None,
     say: Callable[[str], None],
     warn: Callable[[str], None],
 ) -> None:
-    """Translate every file below `folder` into the same place below `output`.
+    """Translate every file below `folder` into the same place below `output`; `prepare` sees each before it is.
 
     A file that was translated before and has not changed since is left alone, so that the command can be stopped and
     started again. A file of a kind that is not read is named and left out; if one is damaged, the others are translated
@@ -82,6 +83,7 @@ def translate_folder(
             continue
         try:
             file = read_file(task.source, format_of(task.source) or "txt", language=language)
+            prepare(file)
             data, notes = translate_file(file, translate, align)
             task.output.parent.mkdir(parents=True, exist_ok=True)
             with atomic_path(task.output) as temporary:
@@ -90,7 +92,8 @@ def translate_folder(
             failed += not isinstance(error, UnreadFileError)
             warn(str(error))
             continue
-        say(f"{number}/{len(tasks)} {task.output} ({file.format}, {len(file.document.sentences)} sentences)")
+        sentences = len(file.document.sentences)
+        say(f"{number}/{len(tasks)} {task.output} ({file.format}, {sentences} sentence{'s' * (sentences != 1)})")
         for note in notes:
             say(f"{task.source}: {note}")
     if failed:

@@ -12,7 +12,7 @@ import webvtt
 from weitblick.errors import UserError
 from weitblick.formats.encoding import decode
 from weitblick.formats.file import Content
-from weitblick.formats.subtitles import Cue, cue_blocks, reading_speed
+from weitblick.formats.subtitles import Cue, check_times, cue_blocks, reading_speed
 
 TAG = re.compile(r"<rt>[^<]*</rt>|</?(?:[a-zA-Z][^<>]*)?>|<\d[\d:.]*>")
 TIMES = re.compile(r"^[ \t]*((?:\d+:)?\d+:\d+\.\d+)[ \t]*-->[ \t]*((?:\d+:)?\d+:\d+\.\d+)[^\n]*\n", re.MULTILINE)
@@ -25,6 +25,7 @@ def read_webvtt(data: bytes, path: Path) -> Content:
         webvtt.from_string(text)
     except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError, ValueError) as error:
         raise UserError(f"is not WebVTT ({error})", where=path, remedy="its first line must be WEBVTT") from None
+    check_times(text, (found.span() for found in TIMES.finditer(text)), path)
     blocks = cue_blocks(text, _cues(text), TAG, "\n", html.unescape, _escape)
     return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)), review=reading_speed)
 
