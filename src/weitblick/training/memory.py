@@ -100,6 +100,8 @@ class MemoryTraining:
         held_out = list(self._runs(dev, self.stage.dev_documents))
         say(f"states of {sum(map(len, runs))} documents after {time.monotonic() - started:.0f} s")
         pointer.start_from(_sample([s.attended for run in runs for document in run for s in document]))
+        for projection in (pointer.query, pointer.key):
+            projection.requires_grad_(self.stage.train_keys)
         examples = [(run, document) for run in range(len(runs)) for document in range(len(runs[run]))]
         updates = self.stage.epochs * len(examples)
         optimiser = torch.optim.Adam(pointer.parameters(), lr=self.stage.learning_rate)
