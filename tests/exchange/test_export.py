@@ -44,7 +44,7 @@ def run_card(folder: Path, sentences: list[str]) -> list[str]:
     return found
 
 
-def with_transformers(folder: Path, sentences: list[str]) -> list[str]:
+def with_transformers(folder: Path, sentences: list[str], beam: int | None = 1) -> list[str]:
     from transformers import AutoModelForSeq2SeqLM, MarianTokenizer
 
     tokenizer = MarianTokenizer.from_pretrained(folder)
@@ -52,14 +52,16 @@ def with_transformers(folder: Path, sentences: list[str]) -> list[str]:
     found: list[str] = []
     for sentence in sentences:
         with torch.no_grad():
-            ids = model.generate(**tokenizer([sentence], return_tensors="pt"), num_beams=1)
+            wishes = {} if beam is None else {"num_beams": beam}
+            ids = model.generate(**tokenizer([sentence], return_tensors="pt"), **wishes)
         found += tokenizer.batch_decode(ids, skip_special_tokens=True)
     return found
 
 
-def greedy(loaded: LoadedModel, sentences: list[str]) -> list[str]:
+def greedy(loaded: LoadedModel, sentences: list[str], beam: int | None = 1) -> list[str]:
+    """Or, with a beam of None, as the model's own settings say."""
     translator = Translator(loaded.model, loaded.pipeline)
-    return [target or "" for target in translator.translate(sentences, beam=1, context=False).targets]
+    return [target or "" for target in translator.translate(sentences, beam=beam, context=False).targets]
 
 
 def check_same(there: list[str], ours: list[str]) -> None:
@@ -95,6 +97,7 @@ def test_an_imported_model_goes_out_again(configuration: dict[str, Any], tmp_pat
     export_ctranslate2(loaded, tmp_path / "c")
     export_marian(loaded, tmp_path / "t")
     check_same(with_transformers(tmp_path / "t", TEXTS), ours)
+    check_same(with_transformers(tmp_path / "t", TEXTS, None), greedy(loaded, TEXTS, None))
     check_same(_ctranslate2(tmp_path / "c", loaded.pipeline, TEXTS, [18] * len(TEXTS)), ours)
     again = import_marian(tmp_path / "t")
     assert greedy(LoadedModel(again.model, again.pipeline, again.section, ContextSection()), TEXTS) == ours

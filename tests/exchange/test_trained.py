@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ctranslate2
 import pytest
 import torch
 from french_spanish import documents, write_corpus
@@ -17,6 +18,7 @@ from weitblick.cli.main import app
 from weitblick.errors import UserError
 from weitblick.exchange.import_marian import import_marian
 from weitblick.model.folder import load_model
+from weitblick.text import TextPipeline
 from weitblick.translation.translator import Translator
 
 SHORT = [
@@ -168,8 +170,23 @@ def test_every_command_takes_it(trained: Path, imported: Path, tmp_path: Path) -
 def test_it_leaves_without_context(trained: Path, tmp_path: Path) -> None:
     run("export", "ctranslate2", "-m", trained, "-o", tmp_path / "c")
     run("export", "marian", "-m", trained, "-o", tmp_path / "m")
-    again = import_marian(tmp_path / "m")
-    sources = [source for document in documents(5) for source, _ in document]
+    sources = [source for document in documents(8) for source, _ in document]
     loaded = load_model(trained)
-    ours = Translator(loaded.model, loaded.pipeline).translate(sources, context=False, beam=1).targets
-    assert Translator(again.model, again.pipeline).translate(sources, beam=1).targets == ours
+    translator = Translator(loaded.model, loaded.pipeline)
+    for beam in (1, 4):
+        ours = list(translator.translate(sources, context=False, beam=beam).targets)
+        model, tokenizer = (
+            MarianMTModel.from_pretrained(tmp_path / "m"),
+            MarianTokenizer.from_pretrained(tmp_path / "m"),
+        )
+        assert generate(model.eval(), tokenizer, sources, num_beams=beam) == ours
+        assert with_ctranslate2(tmp_path / "c", loaded.pipeline, sources, beam) == ours
+    again = import_marian(tmp_path / "m")
+    assert list(Translator(again.model, again.pipeline).translate(sources).targets) == ours
+
+
+def with_ctranslate2(folder: Path, pipeline: TextPipeline, sources: list[str], beam: int) -> list[str]:
+    pieces = [pipeline.pieces(ids, "source") for ids in pipeline.encode_source(sources)]
+    found = ctranslate2.Translator(str(folder)).translate_batch(pieces, beam_size=beam, max_decoding_length=126)
+    ids = [[pipeline.target_vocabulary.id(piece) for piece in one.hypotheses[0]] for one in found]
+    return pipeline.decode_target(ids, sources)

@@ -1,0 +1,184 @@
+"""An imported model of OPUS-MT's size and vocabulary, next to transformers and CTranslate2 on the same folder.
+
+    python benchmarks/imported_decoding.py [--vocabulary 60000] [--beams 1 4] [--rounds 3] [--json FILE]
+
+Random weights, made with transformers and taken over by `weitblick import`. No sentence ends before its limit,
+so all contestants produce the same number of words. Contestants take turns; ratios are medians of quotients of
+neighbouring runs. All run in this process, with as many threads each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+import ctranslate2
+import sentencepiece
+import torch
+from tools.ours import begin, clock_of
+from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
+from torch.nn.utils.rnn import pad_sequence
+from transformers import GenerationConfig, MarianConfig, MarianMTModel
+
+from weitblick.exchange.export_ctranslate2 import export_ctranslate2
+from weitblick.exchange.import_marian import TextWishes, import_marian
+from weitblick.model.document_model import DocumentModel
+from weitblick.model.folder import LoadedModel, load_model
+from weitblick.model.sources import Sources
+from weitblick.translation.beam import SearchOptions, beam_search
+from weitblick.translation.quantization import quantize_linears
+
+END, UNKNOWN = 0, 1
+BASE = "transformers"
+Run = Callable[[], float]
+
+
+def main() -> None:
+    options = parse_options()
+    started = begin(options)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        theirs = write_marian(folder / "opus-mt-xx-yy", options)
+        import_marian(folder / "opus-mt-xx-yy", TextWishes("xx", "yy")).save(folder / "ours")
+        loaded = load_model(folder / "ours")
+        for quantization in ("float32", "int8"):
+            export_ctranslate2(loaded, folder / quantization, quantization)
+        rows = [row for beam in options.beams for row in measure(theirs, loaded, folder, beam, options)]
+    report("Decoding with an imported model", rows, started, options.json)
+
+
+def write_marian(folder: Path, options: argparse.Namespace) -> MarianMTModel:
+    """A folder as OPUS-MT's, whose words mean nothing."""
+    folder.mkdir()
+    for side in ("source", "target"):
+        with (folder / f"{side}.spm").open("wb") as out:
+            letters = iter(["a b c d e f g h i j k l m n o p q r s t u v w x y z"])
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=letters, model_writer=out, vocab_size=40, hard_vocab_limit=False, minloglevel=2
+            )
+    words = ["</s>", "<unk>", *(f"▁w{number}" for number in range(options.vocabulary - 3)), "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({word: number for number, word in enumerate(words)}))
+    pad = len(words) - 1
+    ids = {"pad_token_id": pad, "eos_token_id": END, "decoder_start_token_id": pad, "forced_eos_token_id": END}
+    sizes = {"d_model": options.dimension, "max_position_embeddings": 512, "vocab_size": len(words)}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_layers": options.layers, f"{side}_ffn_dim": 4 * options.dimension}
+        sizes[f"{side}_attention_heads"] = 8
+    torch.manual_seed(options.seed)
+    model = MarianMTModel(MarianConfig(**sizes, **ids, activation_function="swish", scale_embedding=True)).eval()
+    model.final_logits_bias[0, END] = -1e4
+    model.generation_config = GenerationConfig(
+        num_beams=4, max_length=options.words + 2, bad_words_ids=[[pad]], **ids
+    )  # start and end count there
+    model.save_pretrained(folder)
+    return model
+
+
+def measure(
+    theirs: MarianMTModel, loaded: LoadedModel, folder: Path, beam: int, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    chance = torch.Generator().manual_seed(options.seed)
+    shape = (options.sentences, options.words)
+    drawn = torch.randint(UNKNOWN + 1, options.vocabulary - 1, shape, generator=chance)  # ids there, words anywhere
+    sources = [row[: 1 + number % options.words].tolist() for number, row in enumerate(drawn)]
+    runs: dict[str, Run] = {
+        BASE: transformers_run(theirs, sources, beam, options),
+        "CTranslate2, float32": ctranslate2_run(folder / "float32", sources, beam, options),
+        "CTranslate2, int8": ctranslate2_run(folder / "int8", sources, beam, options),
+        "Weitblick, float32": our_run(loaded.model, loaded, sources, beam, options),
+        "Weitblick, int8": our_run(quantize_linears(loaded.model), loaded, sources, beam, options),
+    }
+    figures = take_turns(runs, options.rounds, label=f"beam {beam}:")
+    return [
+        {
+            "beam": beam,
+            "system": name,
+            "words_per_second": median(figures[name]),
+            "over_transformers": ratio(figures, name, BASE),
+            "over_CTranslate2_of_its_kind": ratio(figures, name, f"CTranslate2, {name.split(', ')[1]}")
+            if ", " in name
+            else None,
+        }
+        for name in runs
+    ]
+
+
+def speed(produce: Callable[[], int], options: argparse.Namespace) -> Run:
+    clock, expected = clock_of(options), options.sentences * options.words
+
+    def run() -> float:
+        start = clock()
+        produced = produce()
+        assert produced == expected, f"{produced} words, not {expected}"
+        return produced / (clock() - start)
+
+    return run
+
+
+def transformers_run(model: MarianMTModel, sources: list[list[int]], beam: int, options: argparse.Namespace) -> Run:
+    pad = model.config.pad_token_id
+    inputs = pad_sequence([torch.tensor([*s, END]) for s in sources], batch_first=True, padding_value=pad)
+
+    @torch.inference_mode()
+    def produce() -> int:
+        found = model.generate(input_ids=inputs, attention_mask=(inputs != pad).long(), num_beams=beam)
+        return len(found) * (found.shape[1] - 2)
+
+    return speed(produce, options)
+
+
+def ctranslate2_run(folder: Path, sources: list[list[int]], beam: int, options: argparse.Namespace) -> Run:
+    translator = ctranslate2.Translator(str(folder), intra_threads=options.threads, inter_threads=1)
+    pieces = [[f"▁w{number - 2}" for number in source] for source in sources]
+
+    def produce() -> int:
+        found = translator.translate_batch(pieces, beam_size=beam, max_decoding_length=options.words)
+        return sum(len(one.hypotheses[0]) for one in found)
+
+    return speed(produce, options)
+
+
+def our_run(
+    model: DocumentModel, loaded: LoadedModel, sources: list[list[int]], beam: int, options: argparse.Namespace
+) -> Run:
+    vocabulary = loaded.pipeline.source_vocabulary
+    ids = [[vocabulary.id(f"▁w{number - 2}") for number in source] for source in sources]
+    ours = Sources(ids, list(range(len(ids))), [0] * len(ids))
+
+    @torch.no_grad()
+    def produce() -> int:
+        packed = ours.pack(range(len(ids)))
+        states = model.sentence.encode(packed.tokens, packed.layout)
+        found = beam_search(model, states, packed.layout, None, SearchOptions(beam))
+        return sum(len(hypotheses[0].ids) for hypotheses in found)
+
+    return speed(produce, options)
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vocabulary", type=int, default=60_000)
+    parser.add_argument("--dimension", type=int, default=512)
+    parser.add_argument("--layers", type=int, default=6, help="of encoder and decoder each")
+    parser.add_argument("--beams", nargs="+", type=int, default=[1, 4], help="1 is greedy")
+    parser.add_argument("--sentences", type=int, default=16, help="translated together, by all")
+    parser.add_argument("--words", type=int, default=25, help="of each translation, and of the longest source")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", metavar="FILE", help="write the results here too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
