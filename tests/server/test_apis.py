@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -156,6 +157,15 @@ def test_tags_of_html_stay(client: TestClient) -> None:
     assert text.startswith('<p class="a">')
     assert "</p><hr><p>" in text
     assert libre(client, q="x", format="pdf")["error"]
+
+
+def test_inline_tags_do_not_cut_sentences(client: TestClient) -> None:
+    """What stands inside a paragraph is one sentence; the tag goes where its word went."""
+    marked = libre(client, q="<p>The <b>report</b> is ready.</p>", format="html")["translatedText"]
+    assert re.sub("<[^>]*>", "", marked) == libre(client, q=REPORT)["translatedText"]
+    assert re.search("<b>[^<]*Bericht[^<]*</b>", marked)
+    texts = libre(client, q=["<b>The report</b> is ready.", "It is <i>long</i>."], format="html")["translatedText"]
+    assert texts[1].startswith("Er ")
 
 
 def test_alternatives_and_detection(client: TestClient) -> None:

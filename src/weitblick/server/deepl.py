@@ -15,7 +15,7 @@ from weitblick.server.languages import Languages, base
 from weitblick.server.libretranslate import attachment
 from weitblick.server.parameters import parameters, string, strings, upload
 from weitblick.server.service import Service
-from weitblick.server.texts import Texts
+from weitblick.server.texts import MarkedTexts, Texts
 from weitblick.translation.options import TranslationOptions
 
 UNLIMITED = 10**12
@@ -36,8 +36,8 @@ def routes(service: Service) -> APIRouter:
         if len(texts) > MOST_TEXTS:
             raise Refused(400, f"more than {MOST_TEXTS} texts in one request")
         source = _check(languages, values)
-        markup = string(values, "tag_handling", "") in ("html", "xml")
-        split = Texts(texts, languages.source, before=string(values, "context", ""), markup=markup)
+        kind = MarkedTexts if string(values, "tag_handling", "") in ("html", "xml") else Texts
+        split = kind(texts, languages.source, before=string(values, "context", ""))
         found = await unless_gone(request, service.translate_texts(split, TranslationOptions(), linger=LINGER_SECONDS))
         return {
             "translations": [

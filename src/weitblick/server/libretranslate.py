@@ -15,7 +15,7 @@ from weitblick.server.files import file_endings, file_name
 from weitblick.server.languages import Languages
 from weitblick.server.parameters import flag, integer, parameters, string, strings, upload
 from weitblick.server.service import Service
-from weitblick.server.texts import Texts
+from weitblick.server.texts import MarkedTexts, Texts
 from weitblick.translation.options import TranslationOptions
 
 MOST_ALTERNATIVES = 3
@@ -39,12 +39,12 @@ def routes(service: Service) -> APIRouter:
         values = await asked(request)
         texts = strings(values, "q")
         source, target = string(values, "source", AUTO), string(values, "target")
-        markup = _format(values) == "html"
+        kind = MarkedTexts if _format(values) == "html" else Texts
         most = integer(values, "alternatives", 0, 10)
         languages.check(source, None if target == languages.source else target)
         detected = [languages.detect(text) for text in texts] if source == AUTO else []
         options = TranslationOptions(n_best=1 + min(most, MOST_ALTERNATIVES))
-        split = Texts(texts, languages.source, markup=markup, together=flag(values, "context", True))
+        split = kind(texts, languages.source, together=flag(values, "context", True))
         if target == languages.source or _all_in(detected, target):
             found = [[text] for text in texts]
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from weitblick.memory import Memory
 from weitblick.memory.store import SAMPLE
@@ -15,7 +16,7 @@ from weitblick.server.memories import Memories
 from weitblick.server.metrics import Metrics
 from weitblick.server.security import Guard
 from weitblick.server.store import Store
-from weitblick.server.texts import Texts
+from weitblick.server.texts import MarkedTexts, Texts
 from weitblick.server.uploads import Uploads
 from weitblick.server.workbench import Workbench
 from weitblick.translation.options import TranslationOptions
@@ -39,7 +40,7 @@ class Service:
         self.characters = 0  # translated since the start
 
     async def translate_texts(
-        self, texts: Texts, options: TranslationOptions, *, linger: float = 0.0
+        self, texts: Texts | MarkedTexts, options: TranslationOptions, *, linger: float = 0.0
     ) -> list[list[str]]:
         """Of each text its translations, as many as `n_best` asks for, best first."""
         documents = texts.documents
@@ -55,7 +56,8 @@ class Service:
                 ]
                 for one in translated
             ]
-            versions.append(texts.join(targets))
+            join = partial(texts.join, targets, self.engine.translator.align)
+            versions.append(join() if isinstance(texts, Texts) else await self.desk.call(join))
         return [list(dict.fromkeys(of_text)) for of_text in zip(*versions, strict=True)]
 
     def suggest(self, source: str, target: str) -> None:
