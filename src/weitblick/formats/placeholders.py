@@ -75,7 +75,8 @@ class Words:
         return "".join(self.shown[ord(letter) - FIRST] if is_word(letter) else letter for letter in inside)
 
     def veil(self, inside: str) -> str:
-        return "".join(name for _, name in self._named(inside)).translate(FAMILIAR)
+        named = "".join(name for _, name in self._named(inside)) if self.shown else inside
+        return named.translate(FAMILIAR)
 
     def _named(self, inside: str) -> Iterator[tuple[int, str]]:
         """The text in parts: how many characters each has, and how a model reads it."""

@@ -47,13 +47,15 @@ COUNT = re.compile(
     | [$€£¥]\s?\d.* | \d.*[€£¥$]""",
     re.VERBOSE,
 )
+HINT = re.compile(r"[^\w\s,.;:!?'\"’()“”„–…-]|[\d_½¼¾²³]|[a-z][A-Z]|\w\.\w|(?<![\w-])-+[a-zA-Z]|\(\)|::")
+"""What is in everything that is protected: most text has nothing of it, which saves two thirds of the time."""
 COMMON = re.compile(r"(?:Mc|Mac|De|La|Le|Di|Van|O)[A-Z][a-z]+|[A-Z]?[a-z]+[A-Z]s?")  # names that look like identifiers
 NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 
 
 def protected_spans(text: str) -> Iterator[tuple[int, int]]:
     """[start, end) of everything in a text that no model shall touch."""
-    for found in PROTECTED.finditer(text):
+    for found in PROTECTED.finditer(text) if HINT.search(text) else ():
         if not COMMON.fullmatch(found[0]):
             yield found.span()
 
