@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,7 +24,9 @@ from weitblick.cli.score import (
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from weitblick.metrics.comparison import MetricComparison, SystemsComparison
     from weitblick.metrics.metric import Counts, Metric
+    from weitblick.metrics.significance import Interval
 
 
 def register(app: typer.Typer) -> None:
@@ -71,34 +72,33 @@ def compare(
     def count(metric: Metric, path: Path) -> Counts:
         return count_statistics(metric, language, tokenised, texts.hypotheses[path], texts)
 
-    report = compare_systems(chosen, named, count, texts.lengths, unit=unit, trials=trials, seed=seed)
+    found = compare_systems(chosen, named, count, texts.lengths, unit=unit, trials=trials, seed=seed)
     if as_json:
-        print_json({"reference": reference, "language": language} | report)
+        print_json({"reference": reference, "language": language} | found.to_json())
     else:
-        _print_comparison(chosen, report)
+        _print_comparison(found)
 
 
-def _print_comparison(metrics: Sequence[Metric], report: dict[str, Any]) -> None:
+def _print_comparison(found: SystemsComparison) -> None:
     """One table for each metric; the best score is bold."""
     from weitblick.metrics.comparison import BETTER, CLEARLY_BETTER, LEVEL, STRICT_LEVEL, WORSE
 
     console = wide_console()
-    for metric in metrics:
-        result = report["metrics"][metric.name]
-        console.print(_table(metric, result))
-        console.print(f"{result['signature']}  (tested by {result['unit']})\n", highlight=False, style="dim")
+    for metric in found.metrics.values():
+        console.print(_table(metric))
+        console.print(f"{metric.signature}  (tested by {metric.unit})\n", highlight=False, style="dim")
     console.print(
-        f"Against {report['baseline']}, two-sided, {report['trials']} trials, by approximate randomisation: "
+        f"Against {found.baseline}, two-sided, {found.trials} trials, by approximate randomisation: "
         f"{BETTER} better at p < {LEVEL}, {CLEARLY_BETTER} at p < {STRICT_LEVEL}, {WORSE} worse at p < {LEVEL}.",
         highlight=False,
     )
 
 
-def _table(metric: Metric, result: dict[str, Any]) -> Table:
+def _table(metric: MetricComparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    best = max(row["score"] for row in result["systems"].values())
+    best = max(system.score.score for system in metric.systems.values())
     table = Table(box=None, pad_edge=False)
     table.add_column("system")
     for heading in (
@@ -111,21 +111,21 @@ def _table(metric: Metric, result: dict[str, Any]) -> Table:
         "p (bootstrap)",
     ):
         table.add_column(heading, justify="right")
-    for name, row in result["systems"].items():
-        score = Text(f"{row['score']:.2f}{row.get('mark', '')}", style="bold" if row["score"] == best else "")
+    for name, system in metric.systems.items():
+        own, against = system.score, system.against
+        score = Text(f"{own.score:.2f}{system.mark}", style="bold" if own.score == best else "")
         cells = ["", "", "", ""]
-        if "difference" in row:
+        if against is not None:
             cells = [
-                f"{row['difference']:+.2f}",
-                _range(row["difference_interval"], "+"),
-                f"{row['p_randomisation']:.4f}",
-                f"{row['p_bootstrap']:.4f}",
+                f"{against.difference:+.2f}",
+                _range(against.interval, "+"),
+                f"{against.p_randomisation:.4f}",
+                f"{against.p_bootstrap:.4f}",
             ]
-        spread = "" if row["deviation"] is None else f"{row['deviation']:.2f}"
-        table.add_row(Text(name), score, _range(row["interval"]), spread, *cells)
+        spread = "" if own.deviation is None else f"{own.deviation:.2f}"
+        table.add_row(Text(name), score, _range(own.interval), spread, *cells)
     return table
 
 
-def _range(interval: list[float], sign: str = "") -> str:
-    low, high = interval
-    return f"{low:{sign}.2f} to {high:{sign}.2f}"
+def _range(interval: Interval, sign: str = "") -> str:
+    return f"{interval.low:{sign}.2f} to {interval.high:{sign}.2f}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,65 @@ def parse_systems(arguments: Sequence[str]) -> dict[str, list[Path]]:
     return systems
 
 
+@dataclass(frozen=True)
+class ComparedSystem:
+    """A system's score, and how it differs from the baseline; None for the baseline itself."""
+
+    score: SystemScore
+    against: Comparison | None
+
+    @property
+    def mark(self) -> str:
+        return "" if self.against is None else mark(self.against.difference, self.against.p_randomisation)
+
+    def to_json(self) -> dict[str, Any]:
+        own, against = self.score, self.against
+        row: dict[str, Any] = {
+            "score": own.score,
+            "interval": _pair(own.interval),
+            "runs": own.run_scores,
+            "deviation": own.deviation,
+        }
+        if against is not None:
+            row |= {
+                "difference": against.difference,
+                "difference_interval": _pair(against.interval),
+                "p_randomisation": against.p_randomisation,
+                "p_bootstrap": against.p_bootstrap,
+                "mark": self.mark,
+            }
+        return row
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """All systems by one metric; `unit`: what was drawn in the tests."""
+
+    label: str
+    signature: str
+    unit: CountedBy
+    systems: Mapping[str, ComparedSystem]
+
+    def to_json(self) -> dict[str, Any]:
+        systems = {name: system.to_json() for name, system in self.systems.items()}
+        return {"label": self.label, "signature": self.signature, "unit": self.unit, "systems": systems}
+
+
+@dataclass(frozen=True)
+class SystemsComparison:
+    """Several systems against the first, by every metric."""
+
+    baseline: str
+    trials: int
+    seed: int
+    sentences: int
+    documents: int
+    metrics: Mapping[str, MetricComparison]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "metrics": {name: metric.to_json() for name, metric in self.metrics.items()}}
+
+
 def compare_systems(
     metrics: Sequence[Metric],
     systems: dict[str, list[Path]],
@@ -42,52 +102,23 @@ def compare_systems(
     unit: CountedBy = "sentence",
     trials: int,
     seed: int,
-) -> dict[str, Any]:
-    """`count` gives a run's statistics in the metric's own unit. The report is plain data, ready for JSON."""
+) -> SystemsComparison:
+    """`count` gives a run's statistics in the metric's own unit."""
     names = list(systems)
-    report: dict[str, Any] = {
-        "baseline": names[0],
-        "trials": trials,
-        "seed": seed,
-        "sentences": sum(lengths),
-        "documents": len(lengths),
-        "metrics": {},
-    }
+    found = {}
     for metric in metrics:
         by_document = unit == "document" and metric.unit == "sentence"
         runs = {
             name: [sum_documents(c, lengths) if by_document else c for c in (count(metric, path) for path in paths)]
             for name, paths in systems.items()
         }
-        rows = {}
+        compared = {}
         for name in names:
             against = None if name == names[0] else compare(metric, runs[names[0]], runs[name], trials, seed)
-            rows[name] = _row(estimate(metric, runs[name], trials, seed), against)
-        report["metrics"][metric.name] = {
-            "signature": metric.signature,
-            # document BLEU knows no sentences
-            "unit": "document" if by_document else metric.unit,
-            "systems": rows,
-        }
-    return report
-
-
-def _row(own: SystemScore, against: Comparison | None) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "score": own.score,
-        "interval": _pair(own.interval),
-        "runs": own.run_scores,
-        "deviation": own.deviation,
-    }
-    if against is not None:
-        row |= {
-            "difference": against.difference,
-            "difference_interval": _pair(against.interval),
-            "p_randomisation": against.p_randomisation,
-            "p_bootstrap": against.p_bootstrap,
-            "mark": mark(against.difference, against.p_randomisation),
-        }
-    return row
+            compared[name] = ComparedSystem(estimate(metric, runs[name], trials, seed), against)
+        tested: CountedBy = "document" if by_document else metric.unit  # document BLEU knows no sentences
+        found[metric.name] = MetricComparison(metric.label, metric.signature, tested, compared)
+    return SystemsComparison(names[0], trials, seed, sum(lengths), len(lengths), found)
 
 
 def _pair(interval: Interval) -> list[float]:

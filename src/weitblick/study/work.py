@@ -68,10 +68,7 @@ def score_systems(
 
     chosen = [build_metric(name, language) for name in metrics]
     named = {name: list(paths) for name, paths in systems.items()}
-    report = compare_systems(chosen, named, count, lengths, trials=trials, seed=1)
-    for metric in chosen:
-        report["metrics"][metric.name]["label"] = metric.label
-    return report
+    return compare_systems(chosen, named, count, lengths, trials=trials, seed=1).to_json()
 
 
 def _read_translations(path: Path, lengths: Sequence[int]) -> list[str]:
