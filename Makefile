@@ -1,5 +1,6 @@
 # make demo   the main job, on a fresh machine: sets up, trains, translates, explains (a second run is quick)
 # make test   the whole test suite
+# make torture   attacks every command for an hour: TORTURE_SECONDS=600 for ten minutes, TORTURE_SEED=7 to repeat one
 # Elsewhere than on a CPU: make setup TORCH_INDEX=https://download.pytorch.org/whl/cu128
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ TORCH_INDEX ?=
 BIN := .venv/bin
 TORCH_OPTIONS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
-.PHONY: setup demo test test-fast lint format bench docs clean
+.PHONY: setup demo test test-fast torture lint format bench docs clean
 
 setup: .venv/ready
 
@@ -32,6 +33,13 @@ test: .venv/ready-dev
 
 test-fast: .venv/ready-dev
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+
+TORTURE_SECONDS ?= 3600
+TORTURE_SEED ?= $(shell date +%s)
+
+torture: .venv/ready-dev
+	@echo "TORTURE_SEED=$(TORTURE_SEED)"
+	TORTURE_SECONDS=$(TORTURE_SECONDS) TORTURE_SEED=$(TORTURE_SEED) $(BIN)/pytest tests/torture
 
 lint: .venv/ready-dev
 	$(BIN)/ruff check .

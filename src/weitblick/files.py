@@ -209,15 +209,24 @@ def _text_stream(path: str | Path, temporary: Path | None) -> Iterator[IO[str]]:
         with _standard_output() as stream:
             yield stream
         return
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
     try:
-        with opener(temporary or path, "wt", encoding="utf-8", newline="\n") as stream:
+        with (
+            open(temporary or path, "wb") as raw,
+            _compressor(raw, Path(path).suffix) as data,
+            io.TextIOWrapper(data, encoding="utf-8", newline="\n") as stream,
+        ):
             yield stream
-            stream.flush()
     except BrokenPipeError:
         raise  # of another output: the reader of standard output has gone
     except OSError as error:
         raise _explain_write(path, error) from None
+
+
+def _compressor(raw: IO[bytes], suffix: str) -> Any:
+    """The same text gives the same bytes: neither names nor times are packed with it."""
+    if suffix == ".gz":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+    return lzma.open(raw, "wb") if suffix == ".xz" else raw
 
 
 @contextmanager

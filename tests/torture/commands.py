@@ -1,118 +1,129 @@
-"""Runs commands in forked children of one warm process: a hundred in the time in which one would start."""
+"""`weitblick` as a function: many commands in the time of one, each with limits, and what must hold for all of them."""
 
 from __future__ import annotations
 
 import os
-import resource
-import signal
+import pickle
+import subprocess
 import sys
 import tempfile
-import time
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from weitblick.cli.main import main
+from forge import HUNG
 
-MEMORY = 2 << 30  # bytes that a command may take beyond what the warm process has
 SECONDS = 120.0
+"""After which a command hangs. Generous: machines that run tests are busy."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended: its exit code (negative: the signal that killed it), and what it wrote."""
 
+    arguments: tuple[str, ...]
     code: int
-    output: str
-    errors: str
     seconds: float
+    output: bytes
+    errors: str
 
-    def sound(self) -> None:
-        """What holds for every command, whatever it was given."""
-        assert self.code in (0, 2), f"exit code {self.code}: {self.errors[-2000:]}"
-        assert "Traceback" not in self.errors, self.errors[-3000:]
+    def sound(self) -> Outcome:
+        """What holds for every command, whatever it was given and whatever happened to its files."""
+        shown = f"weitblick {' '.join(self.arguments)[:2000]}\nexit code {self.code}\n{self.errors[-3000:]}"
+        assert self.code != HUNG, f"hangs: {shown}"
+        assert self.code in (0, 2), shown
+        assert "Traceback" not in self.errors, shown
+        assert "Error:" not in self.errors, shown
         if self.code == 2:
-            assert self.complaint.startswith("weitblick: "), self.errors[-2000:]
-            assert len(self.complaint) < 2500
+            last = self.complaint
+            assert last.startswith("weitblick: "), shown
+            assert len(last) < 2500, shown
+            assert "out of memory" not in last, shown
+            assert sum(line.startswith("weitblick: ") and ": warning: " not in line for line in self.lines) >= 1
+        return self
+
+    @property
+    def lines(self) -> list[str]:
+        return self.errors.strip().splitlines()
 
     @property
     def complaint(self) -> str:
         """The last line of the errors, which must be all that a mistake says about itself."""
-        lines = self.errors.strip().splitlines()
-        return lines[-1] if lines else ""
+        return self.lines[-1] if self.lines else ""
 
 
-def weitblick(
-    *arguments: str | Path,
-    folder: Path,
-    stdin: bytes = b"",
-    before: Callable[[], None] | None = None,
-    seconds: float = SECONDS,
-    environment: Mapping[str, str] | None = None,
-) -> Outcome:
-    """`weitblick ARGUMENTS` in `folder`. `before` is called in the child, first of all."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as given:
-        given.write(stdin)
-        given.seek(0)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        began = time.monotonic()
-        child = os.fork()
-        if child == 0:
-            _become(arguments, folder, (given.fileno(), output.fileno(), errors.fileno()), before, environment)
-        code = _wait(child, began + seconds)
-        texts = []
-        for stream in (output, errors):
-            stream.seek(0)
-            texts.append(stream.read().decode("utf-8", "replace"))
-        return Outcome(code, *texts, time.monotonic() - began)
+class Commands:
+    """Runs commands in a folder, in forks of one process that has imported everything (see `forge`)."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+        environment.pop("PYTHONWARNINGS", None)
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("forge.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+    def __call__(
+        self, folder: Path, *arguments: str | Path, stdin: bytes | None = None, seconds: float = SECONDS, **trap: Any
+    ) -> Outcome:
+        """One command; for the traps see `forge`."""
+        return self.each(folder, [arguments], [stdin], seconds=seconds, **trap)[0]
+
+    def each(
+        self,
+        folder: Path,
+        commands: Sequence[Sequence[str | Path]],
+        stdins: Sequence[bytes | None] = (),
+        *,
+        seconds: float = SECONDS,
+        **trap: Any,
+    ) -> list[Outcome]:
+        """Many commands that do not need each other; those that crash or hang do so alone."""
+        plain = [tuple(map(str, command)) for command in commands]
+        with tempfile.TemporaryDirectory() as streams:
+            os.chmod(streams, 0o777)
+            for number, given in enumerate(stdins):
+                if given is not None:
+                    Path(streams, f"{number}.in").write_bytes(given)
+            request = {
+                "commands": plain,
+                "folder": str(folder),
+                "streams": streams,
+                "seconds": seconds,
+                "trap": trap,
+            }
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            pickle.dump(request, self._process.stdin)
+            self._process.stdin.flush()
+            ends = pickle.load(self._process.stdout)
+            return [
+                Outcome(
+                    command,
+                    *end,
+                    _content(Path(streams, f"{number}.out")),
+                    _content(Path(streams, f"{number}.err")).decode("utf-8", "replace"),
+                )
+                for number, (command, end) in enumerate(zip(plain, ends, strict=True))
+            ]
 
 
-def _become(
-    arguments: tuple[str | Path, ...],
-    folder: Path,
-    streams: tuple[int, int, int],
-    before: Callable[[], None] | None,
-    environment: Mapping[str, str] | None,
-) -> None:
-    """The child: a process as a shell would start it, as far as a command can tell. Never returns."""
-    code = 70
-    try:
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (they live as long as the process)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        os.chdir(folder)
-        os.environ.update(environment or {})
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        sys.argv = ["weitblick", *map(str, arguments)]
-        if before is not None:
-            before()
-        main()
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except (OSError, ValueError):
-                code = code or 1
-        os._exit(code)
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
-def _wait(child: int, deadline: float) -> int:
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return -signal.SIGALRM  # it hung
-        time.sleep(0.005)
+def contents(folder: Path, *, hidden: bool = True) -> dict[str, bytes]:
+    """Every file in a folder, for comparison."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and (hidden or not path.name.startswith("."))
+    }

@@ -34,7 +34,7 @@ class Checkpoints:
             self._keep(model, progress, perplexity)
 
     def _keep(self, model: DocumentModel, progress: Progress, perplexity: float) -> None:
-        progress.kept = sorted([*progress.kept, (perplexity, progress.update)])[: self.count]
+        progress.kept = sorted({*progress.kept, (perplexity, progress.update)})[: self.count]  # a stage may end twice
         if not self.active:
             return
         if (perplexity, progress.update) in progress.kept:

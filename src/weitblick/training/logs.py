@@ -31,6 +31,7 @@ class Logs:
         self.console = Console(stderr=True)
         self.progress: Progress | None = None
         self._spoke = 0.0
+        self._told: set[tuple[str, int]] = set()
         if not active:
             return
         make_folder(folder)
@@ -51,10 +52,13 @@ class Logs:
             self.progress.start()
 
     def _forget_after(self, done: int) -> None:
-        """A resumed run takes back what was logged after the state it starts from."""
+        """A resumed run takes back what was logged after the state it starts from. What was logged of that very update
+        stands, and is not told again."""
         if self.path.exists():
+            kept = [entry for entry in read_log(self.path) if entry["update"] <= done]
+            self._told = {(entry["kind"], entry["update"]) for entry in kept}
             with text_writer(self.path) as stream:
-                stream.writelines(json.dumps(entry) + "\n" for entry in read_log(self.path) if entry["update"] <= done)
+                stream.writelines(json.dumps(entry) + "\n" for entry in kept)
 
     def __enter__(self) -> Logs:
         return self
@@ -63,7 +67,7 @@ class Logs:
         self.close()
 
     def write(self, kind: Literal["train", "dev"], update: int, figures: Mapping[str, float | list[float]]) -> None:
-        if not self.active:
+        if not self.active or (kind, update) in self._told:
             return
         self.stream.write(json.dumps({"kind": kind, "update": update, **figures}) + "\n")
         self.stream.flush()
@@ -104,7 +108,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with suppress(ValueError, RecursionError):
             entry = json.loads(line)
-            if isinstance(entry, dict) and isinstance(entry.get("update"), int) and "kind" in entry:
+            if isinstance(entry, dict) and isinstance(entry.get("update"), int) and isinstance(entry.get("kind"), str):
                 entries.append(entry)
     return entries
 
