@@ -1,5 +1,8 @@
 """Files appear complete or not at all, and what is wrong with one is said in one line."""
 
+import os
+import stat
+
 import pytest
 
 from weitblick.errors import UserError
@@ -48,3 +51,26 @@ def test_errors_are_one_line_with_place_and_remedy(tmp_path):
     with pytest.raises(UserError, match="format_version is None, this version of weitblick reads 1"):
         check_format_version({}, 1, "f.json")
     assert "\n" not in str(UserError("two\nlines", where="f", line=3, remedy="mend\nit"))
+
+
+def test_devices_and_pipes_are_written_to_and_never_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with atomic_path(pipe) as temporary:
+        temporary.write_bytes(b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_the_same_text_gives_the_same_compressed_bytes(tmp_path):
+    for name in ("a.gz", "b.gz", "c.xz", "d.xz"):
+        with text_writer(tmp_path / name) as stream:
+            stream.write("a line\n")
+        assert list(read_lines(tmp_path / name)) == ["a line"]
+    one, other, third, fourth = (path.read_bytes() for path in sorted(tmp_path.iterdir()))
+    assert one == other
+    assert third == fourth
+    assert b"weitblick" not in one

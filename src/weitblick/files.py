@@ -95,7 +95,15 @@ def _explain_write(path: str | Path, error: OSError) -> UserError:
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it fails."""
+    """A temporary path beside `path` that takes its place when the block succeeds and vanishes when it fails.
+
+    What is written to a device or a pipe goes through it: they are never replaced.
+    """
+    if _is_device(path):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / f"output{Path(path).suffix[:16]}"
+            _write_through(Path(folder) / f"output{Path(path).suffix[:16]}", path)
+        return
     try:
         path = Path(os.path.realpath(path))  # through a link its target is replaced, not the link
         if path.is_dir():
@@ -120,6 +128,25 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _is_device(path: str | Path) -> bool:
+    """A device, a pipe, a socket: there, but neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _write_through(written: Path, path: str | Path) -> None:
+    try:
+        with open(written, "rb") as source, open(path, "wb") as device:
+            shutil.copyfileobj(source, device)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _explain_write(path, error) from None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -184,7 +211,7 @@ def text_writer(path: str | Path) -> Iterator[IO[str]]:
 @contextmanager
 def text_writers(paths: Sequence[str | Path]) -> Iterator[list[IO[str]]]:
     """Several open text files that appear together: all are complete on disk before the first takes its place."""
-    names = [str(path) for path in paths]
+    names = [str(path) if str(path) == STANDARD else os.path.realpath(path) for path in paths]
     if len(set(names)) < len(names):
         raise UserError("is named twice as an output", where=max(names, key=names.count), remedy="name different files")
     with ExitStack() as renames:
@@ -199,8 +226,7 @@ def text_writers(paths: Sequence[str | Path]) -> Iterator[list[IO[str]]]:
 
 def _temporary(renames: ExitStack, path: str | Path) -> Path | None:
     """Where to write before `path` is replaced; None for what must be written in place: `-`, devices and pipes."""
-    in_place = str(path) == STANDARD or (Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir())
-    return None if in_place else renames.enter_context(atomic_path(path))
+    return None if str(path) == STANDARD or _is_device(path) else renames.enter_context(atomic_path(path))
 
 
 @contextmanager
@@ -262,12 +288,11 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         make_durable(temporary)
         if path.exists():
             retired = _retired(path)
-            if retired.exists():
-                shutil.rmtree(retired)
+            _remove(retired)
             os.replace(path, retired)
             os.replace(temporary, path)
             sync(path.parent)
-            shutil.rmtree(retired)
+            _remove(retired)
         else:
             os.replace(temporary, path)
             sync(path.parent)
@@ -275,6 +300,13 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         raise _explain_write(path, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _retired(path: Path) -> Path:

@@ -62,10 +62,22 @@ def test_speed_of_every_kind(recipe: Path, integration: str) -> None:
     speeds = measure_speed(candidates, Workload(documents=2, sentences=3, words=4, beam=2), rounds=1)
     assert len(speeds) == len(candidates)
     assert (speeds[0].training_share, speeds[0].decoding_share) == (1.0, 1.0)
+    assert [speed.model for speed in speeds] == [candidate.name for candidate in candidates]
     for speed in speeds:
-        assert speed.training == pytest.approx(speed.training_share * speeds[0].training)
-        assert speed.decoding == pytest.approx(speed.decoding_share * speeds[0].decoding)
         assert min(speed.training, speed.decoding) > 0
+
+
+def test_speed_is_of_the_same_work_and_a_share_of_the_first(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that we move: the first model takes a second for everything, the second two."""
+    from weitblick.profiling import speed
+
+    seconds = {"none": 1.0, "han": 2.0}
+    monkeypatch.setattr(speed._Run, "train", lambda run: 120 / seconds[run.model.section.kind])
+    monkeypatch.setattr(speed._Run, "decode", lambda run: 60 / seconds[run.model.section.kind])
+    candidates = [read_candidate(recipe, [f"context.kind={kind}"]) for kind in seconds]
+    first, second = measure_speed(candidates, Workload(documents=1, sentences=2, words=3), rounds=3)
+    assert (first.training, first.decoding, second.training, second.decoding) == (120, 60, 60, 30)
+    assert (second.training_share, second.decoding_share) == (0.5, 0.5)
 
 
 def test_speed_on_the_command_line(recipe: Path) -> None:

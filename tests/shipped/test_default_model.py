@@ -23,4 +23,11 @@ def test_its_translations_are_kept():
 
 
 def test_context_decides_a_pronoun():
-    assert any(document["with"] != document["without"] for document in GOLDEN)
+    """The same sentence, after nouns of another gender."""
+    translator = Translator.load()
+    hat, newspaper = (
+        translator.translate([first, "It was old."]).targets[1]
+        for first in ("Hans bought the hat.", "Anna found the newspaper.")
+    )
+    assert hat.startswith("Er ")
+    assert newspaper.startswith("Sie ")

@@ -14,7 +14,7 @@ from typing import Any
 
 from forge import HUNG
 
-SECONDS = 120.0
+SECONDS = 300.0
 """After which a command hangs. Generous: machines that run tests are busy."""
 
 
@@ -24,7 +24,7 @@ class Outcome:
 
     arguments: tuple[str, ...]
     code: int
-    seconds: float
+    seconds: float  # of the processor
     output: bytes
     errors: str
 
@@ -32,7 +32,8 @@ class Outcome:
         """What holds for every command, whatever it was given and whatever happened to its files."""
         shown = f"weitblick {' '.join(self.arguments)[:2000]}\nexit code {self.code}\n{self.errors[-3000:]}"
         assert self.code != HUNG, f"hangs: {shown}"
-        assert self.code in (0, 2), shown
+        found_faults = self.code == 1 and self.arguments[:2] == ("data", "check")  # as other programs that check do
+        assert self.code in (0, 2) or found_faults, shown
         assert "Traceback" not in self.errors, shown
         assert "Error:" not in self.errors, shown
         if self.code == 2:

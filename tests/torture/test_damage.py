@@ -81,7 +81,7 @@ def test_model_folders(weitblick: Commands, home: Path, open_place: Path) -> Non
         if attack.number < len(WAYS) * 2:  # in the suite: each way, for two files
             name = attack.choice(names)
         damage(model / name, way, attack, others)
-        outcome = weitblick(open_place, *command, seconds=60, user=NOBODY)
+        outcome = weitblick(open_place, *command, user=NOBODY)
         outcome.sound()
         if outcome.code == 0:
             assert outcome.output == expected, f"another translation, {name} {way}; {attack}"
@@ -107,7 +107,7 @@ def test_run_folders(weitblick: Commands, home: Path, open_place: Path) -> None:
         names = files_of(base)
         name, way = attack.choice(names), attack.choice(WAYS)
         damage(run / name, way, attack, [run / other for other in names])
-        outcome = weitblick(place, *TRAIN, seconds=240, user=NOBODY)
+        outcome = weitblick(place, *TRAIN, user=NOBODY)
         outcome.sound()
         if outcome.code == 0 and way != "gone":
             for path, content in expected.items():

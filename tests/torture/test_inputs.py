@@ -41,7 +41,7 @@ def run(
                 (place / name).parent.mkdir(exist_ok=True)
                 (place / name).write_bytes(content)
             made.append((place, files, [part.replace("HERE", str(place)) for part in command]))
-        outcomes = weitblick.each(folder, [command for _, _, command in made], seconds=60)
+        outcomes = weitblick.each(folder, [command for _, _, command in made])
         for attack, (place, files, _), outcome in zip(some, made, outcomes, strict=True):
             try:
                 outcome.sound()

@@ -30,12 +30,12 @@ ARGUMENTS: dict[str, Sequence[str]] = {
     "data stats": ("corpus/dev.en", "corpus/dev.de"),
     "data check": ("corpus/dev.en", "corpus/dev.de"),
     "data split": ("corpus/train.en", "corpus/train.de", "-o", "out"),
-    "data select": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv", "--source-pattern", "it"),
+    "data select": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv", "--source-has", "it"),
     "data antecedents": ("corpus/dev.en", "corpus/dev.de", "-o", "out"),
     "data pronouns": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv"),
     "data discourse": ("out", "--documents", "2"),
     "judge sample": ("corpus/test.de", "corpus/test.de", "--source", "corpus/test.en", "-o", "form.html"),
-    "judge sign": ("3", "5"),
+    "judge sign-test": ("3", "5"),
     "recipe show": ("recipe.yaml",),
     "recipe keys": (),
     "models": (),
@@ -96,7 +96,7 @@ def test_options(weitblick: Commands, home: Path, place: Path, name: str) -> Non
 
 
 def _run(weitblick: Commands, place: Path, several: list[tuple[Attack, list[str]]], inputs: dict[str, bytes]) -> None:
-    outcomes = weitblick.each(place, [command for _, command in several], seconds=120)
+    outcomes = weitblick.each(place, [command for _, command in several])
     for (attack, _), outcome in zip(several, outcomes, strict=True):
         try:
             if "out of memory" not in outcome.complaint:  # what was asked for may be too much

@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 import torch
 
+from weitblick.batches.batching import document_plans, load_batch, load_documents
 from weitblick.batches.store import CorpusStore
 from weitblick.config import load_recipe
+from weitblick.distributed import join_world
 from weitblick.errors import UserError
+from weitblick.model.context import ContextOptions
 from weitblick.model.folder import load_model
 from weitblick.model.weights import read_weights
 from weitblick.training.run import train
 from weitblick.training.stage import StageRun
+from weitblick.training.validation import other_documents, validate
 
 
 def run(recipe_file, corpus, output, *overrides):
@@ -62,6 +66,32 @@ def test_a_run_leaves_a_model_logs_curves_and_a_manifest(undisturbed):
         -1
     ].keys()
     assert [d["update"] for d in dev] == sorted({d["update"] for d in dev})
+
+
+def test_controls_read_the_context_of_another_document_even_in_one_batch(undisturbed):
+    """All of dev in one batch gives what its documents give one by one, by hand."""
+    model, store = load_model(undisturbed / "best").model, CorpusStore(undisturbed / "data" / "dev")
+    together = document_plans([store], 1_000_000, 0, 0)
+    assert len(together) == 1
+    found = validate(model, store, together, 1, join_world("cpu"))
+    partners = other_documents(store, 1)
+    assert (partners != np.arange(len(store))).all()
+    own = random = none = tokens = 0.0
+    with torch.no_grad():
+        for plan in document_plans([store], 1_000_000, 0, 0, batch_documents=1):
+            batch = load_batch([store], plan)
+            other = load_documents(store, [int(partners[plan.parts[0].document])])
+            nobody = ContextOptions(use=torch.zeros(batch.current.sentences, dtype=torch.bool))
+            labels = batch.current.labels
+            own -= float(model(batch).words.log_probabilities(labels).sum())
+            none -= float(model(batch, nobody).words.log_probabilities(labels).sum())
+            context = model.offer(other.source, other.target)
+            random -= float(model(batch, context=context).words.log_probabilities(labels).sum())
+            tokens += len(labels)
+    assert found.loss == pytest.approx(own / tokens, abs=1e-5)
+    assert found.controls.loss_without == pytest.approx(none / tokens, abs=1e-5)
+    assert found.controls.loss_random == pytest.approx(random / tokens, abs=1e-5)
+    assert abs(random - own) / tokens > 1e-6
 
 
 @pytest.mark.parametrize(("stage", "update"), [("sentence", 6), ("context", 7)])

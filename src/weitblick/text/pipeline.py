@@ -29,13 +29,11 @@ def load_pipeline(folder: str | Path) -> TextPipeline:
     return load(folder, KINDS)
 
 
-def learn_pipeline(
-    corpus: TrainingText, section: TextSection, *, seed: int = 1, workers: int | None = None
-) -> TextPipeline:
+def learn_pipeline(corpus: TrainingText, section: TextSection, *, workers: int | None = None) -> TextPipeline:
     """Learn the pipeline of a recipe from documents, or from (sources, targets), read once and never held in memory.
 
-    The result depends on the text alone. `seed` is accepted because every step of a run takes it; nothing here is
-    random. `workers` is how many cores may be used: all if not given.
+    The result depends on the text alone; nothing here is random. `workers` is how many cores may be used: all if not
+    given.
     """
     languages = (section.source_language, section.target_language)
     how = (languages, section.merges, section.joint_vocabulary, section.longest_sentence)

@@ -288,7 +288,7 @@ def _prepare(recipe: Recipe, corpora: dict[str, list[str]], folder: Path, given:
     settle(data)
     if not (data / "text").exists():
         documents = read_documents(corpora["train"], recipe.data.format, languages=languages)
-        pipeline = given or learn_pipeline(documents, recipe.text, seed=recipe.seed)
+        pipeline = given or learn_pipeline(documents, recipe.text)
         with atomic_folder(make_folder(data) / "text") as temporary:
             pipeline.save(temporary)
     pipeline = load_pipeline(data / "text")
