@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,26 @@ def test_trainings_with_overrides(weitblick: Commands, place: Path) -> None:
         override = f"{attack.choice(keys)}={attack.choice(VALUES)}"
         command = ["train", "recipe.yaml", "data.dir=corpus", f"output=run{attack.number}", override]
         _run(weitblick, place, [(attack, command)], inputs)
+
+
+def test_no_input_is_an_output(weitblick: Commands, home: Path, place: Path) -> None:
+    """Whatever a command reads, by whatever option, it never writes over: files, links to them, memories, models."""
+    shutil.copytree(home / "run" / "best", place / "model")
+    (place / "approved.tsv").write_text("document\tsource\ttarget\na\tOne.\tEins.\n", encoding="utf-8")
+    (place / "terms.tsv").write_text("house\tHaus\n", encoding="utf-8")
+    (place / "link.en").symlink_to("document.en")
+    inputs = contents(place)
+    translate = ["translate", "document.en", "-m", "model", "--memory", "approved.tsv", "--glossary", "terms.tsv"]
+    translate += ["--keep", "terms.tsv", "-o"]
+    explain = ["explain", "document.en", "-m", "model", "--memory", "approved.tsv", "--format", "json", "-o"]
+    convert = ["data", "convert", "corpus/dev.en", "corpus/dev.de", "--to", "tsv", "-o"]
+    commands = [
+        *([*translate, name] for name in ("document.en", "./link.en", ".", "approved.tsv", "terms.tsv")),
+        [*translate, "model/config.json"],
+        *([*explain, name] for name in ("document.en", "link.en", "approved.tsv", "model/text/pipeline.json")),
+        *([*convert, name] for name in ("corpus/dev.en", "corpus/../corpus/dev.de")),
+    ]
+    for outcome in weitblick.each(place, commands):
+        assert outcome.sound().code == 2, outcome
+        assert "never written over" in outcome.complaint, outcome
+    assert contents(place) == inputs

@@ -62,6 +62,12 @@ def prepare_torch(threads: int | None) -> None:
     use_threads(threads)
 
 
+def files_of_model(model: str | None) -> list[Path]:
+    """The files that are read of a model, which are inputs as others are."""
+    folder = Path(model) if model else None
+    return [path for path in folder.rglob("*") if path.is_file()] if folder is not None and folder.is_dir() else []
+
+
 def check_inputs(paths: Sequence[str], *, folders: bool = False) -> None:
     """Every input is there, before a model is loaded; a model among them has been named the wrong way."""
     for name in paths:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
-from weitblick.cli.loading import check_inputs, load_translator, prepare_torch, read_glossary, read_memory
+from weitblick.cli.loading import (
+    check_inputs,
+    files_of_model,
+    load_translator,
+    prepare_torch,
+    read_glossary,
+    read_memory,
+)
 from weitblick.cli.options import (
     Approved,
     BatchTokens,
@@ -132,7 +139,8 @@ def translate(
     inputs = _inputs(files or [])
     if beam is not None and n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
-    protect_inputs(inputs, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
+    given = [*inputs, *(memory or []), *(glossary or []), *(keep or []), *files_of_model(model)]
+    protect_inputs(given, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
     from weitblick.translation.options import TranslationOptions
 
