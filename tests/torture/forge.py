@@ -23,6 +23,15 @@ from typing import Any, NoReturn
 MEMORY = 2 << 30  # bytes that a command may take beyond what this process has
 HUNG = -signal.SIGALRM  # the exit code of what was stopped after its time
 REPORT = struct.Struct("<id")  # exit code, seconds of the processor
+IMPORTED_LATE = (
+    "matplotlib.pyplot",
+    "pysbd",
+    "sacrebleu",
+    "scipy.stats",
+    "sentencepiece",
+    "torch._dynamo",  # by every optimiser
+    "torch.utils.tensorboard",
+)
 WRITES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate", "os.link", "os.symlink")
 
 
@@ -49,7 +58,7 @@ def _import_everything() -> None:
     for module in pkgutil.walk_packages(weitblick.__path__, "weitblick."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in ("scipy.stats", "sacrebleu", "matplotlib.pyplot", "torch.utils.tensorboard", "sentencepiece", "pysbd"):
+    for name in IMPORTED_LATE:
         importlib.import_module(name)
 
 

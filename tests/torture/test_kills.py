@@ -37,7 +37,7 @@ def test_short_commands(weitblick: Commands, home: Path, place: Path, name: str)
     command = [part.replace("RUN", str(home / "run")) for part in SHORT[name]]
     outputs = [part for part in command if part.startswith("out") and name != "split"]
     expected, operations = _undisturbed(weitblick, place, command)
-    for number in _points(operations, suite=4):
+    for number in _points(operations, suite=2):
         _clear(place, inputs)
         for output in outputs:
             (place / output).write_bytes(OLD)
@@ -88,7 +88,7 @@ def test_training_at_every_operation(weitblick: Commands, home: Path, place: Pat
     _, operations = _undisturbed(weitblick, place, list(TRAIN))
     expected = result(home / "run")
     assert result(place / "run") == expected, "training is not repeatable"
-    for number in _points(operations, suite=6):
+    for number in _points(operations, suite=3):
         shutil.rmtree(place / "run", ignore_errors=True)
         first = weitblick(place, *TRAIN, kill_at=number)
         assert killed(first.code), first
@@ -101,7 +101,7 @@ def test_training_again_and_again(weitblick: Commands, home: Path, place: Path) 
     for attack in attacks("training_again_and_again", 1, 0.05):
         shutil.rmtree(place / "run", ignore_errors=True)
         kills = []
-        for _ in range(6):
+        for _ in range(4):
             kills.append(attack.randrange(1, 250))
             if not killed(weitblick(place, *TRAIN, kill_at=kills[-1]).code):
                 break
@@ -111,7 +111,7 @@ def test_training_again_and_again(weitblick: Commands, home: Path, place: Path) 
 def test_training_while_a_file_is_written(weitblick: Commands, home: Path, place: Path) -> None:
     """Files cannot grow beyond a size: death in the middle of one, or a disc that is full (one line, exit code 2)."""
     inputs, expected = contents(place), result(home / "run")
-    for attack in attacks("training_while_a_file_is_written", 4, 0.1):
+    for attack in attacks("training_while_a_file_is_written", 2, 0.1):
         shutil.rmtree(place / "run", ignore_errors=True)
         size, die = int(2 ** attack.uniform(0, 17)), attack.number % 2 == 0
         first = weitblick(place, *TRAIN, file_size=size, die=die)

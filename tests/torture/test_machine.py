@@ -3,11 +3,8 @@ folder."""
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,13 +14,13 @@ from test_kills import TRAIN
 TRANSLATE = ("translate", "document.en", "--beam", "1", "-m")
 
 
-@pytest.mark.parametrize("streams", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("streams", [(1,), (0, 1)])
 @pytest.mark.parametrize("command", ["translate", "stats", "explain"])
 def test_closed_streams(weitblick: Commands, home: Path, place: Path, command: str, streams: tuple[int, ...]) -> None:
     commands = {
         "translate": (*TRANSLATE, str(home / "run" / "best")),
         "stats": ("data", "stats", "corpus/dev.en"),
-        "explain": ("explain", "document.en", "-o", "-", "-m", str(home / "run" / "best")),
+        "explain": ("explain", "document.en", "--format", "json", "-o", "-", "-m", str(home / "run" / "best")),
     }
     weitblick(place, *commands[command], close=streams).sound()
 
@@ -34,7 +31,7 @@ def test_full_standard_output(weitblick: Commands, home: Path, place: Path) -> N
         assert outcome.code == 2, outcome
 
 
-@pytest.mark.parametrize("handles", [6, 8, 12, 24])
+@pytest.mark.parametrize("handles", [8, 24])
 def test_few_handles(weitblick: Commands, home: Path, place: Path, handles: int) -> None:
     weitblick(place, *TRANSLATE, home / "run" / "best", handles=handles).sound()
     weitblick(place, *TRAIN, handles=handles).sound()
@@ -84,22 +81,3 @@ def test_a_reader_that_leaves(home: Path, place: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_stop_a_training(home: Path, place: Path, number: signal.Signals) -> None:
-    """A real process; it saves where it stands and says how to go on."""
-    command = [sys.executable, "-m", "weitblick", *TRAIN, "sentence_stage.updates=100000"]
-    with subprocess.Popen(
-        command, cwd=place, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    ) as run:
-        log = place / "run" / "sentence" / "log.jsonl"
-        waited = time.monotonic()
-        while not log.exists() and time.monotonic() - waited < 240:
-            time.sleep(0.1)
-        time.sleep(0.5)
-        run.send_signal(number)
-        errors = run.communicate(timeout=240)[1].decode()
-    assert run.returncode == 130, errors
-    assert "Traceback" not in errors
-    assert "the same command goes on from there" in errors or "interrupted" in errors

@@ -88,9 +88,9 @@ def test_options(weitblick: Commands, home: Path, place: Path, name: str) -> Non
         return [part for part in given if "\0" not in part]
 
     several = []
-    for attack in attacks(f"options_{name}", 4, 0.01):
+    for attack in attacks(f"options_{name}", 3, 0.01):
         several.append((attack, make(attack)))
-        if len(several) == 4:
+        if len(several) == 3:
             _run(weitblick, place, several, inputs)
             several = []
     _run(weitblick, place, several, inputs)
@@ -115,7 +115,7 @@ def test_overrides(weitblick: Commands, place: Path) -> None:
 
     keys = known_keys(Recipe)
     several = []
-    for attack in attacks("overrides", 150, 0.02):
+    for attack in attacks("overrides", 100, 0.02):
         given = [f"{attack.choice(keys)}={attack.choice(VALUES)}" for _ in range(attack.choice((1, 1, 2)))]
         if attack.random() < 0.1:
             given.append(attack.choice(VALUES))
@@ -133,7 +133,7 @@ def test_trainings_with_overrides(weitblick: Commands, place: Path) -> None:
     long = ("updates", "epochs", "output", "base", "stage1", "data.dir", "validate_every", "save_every")
     keys = [key for key in known_keys(Recipe) if not key.endswith(long)]
     inputs = contents(place)
-    for attack in attacks("trainings_with_overrides", 6, 0.1):
+    for attack in attacks("trainings_with_overrides", 3, 0.1):
         override = f"{attack.choice(keys)}={attack.choice(VALUES)}"
         command = ["train", "recipe.yaml", "data.dir=corpus", f"output=run{attack.number}", override]
         _run(weitblick, place, [(attack, command)], inputs)

@@ -12,10 +12,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field, model_validator
+
 from weitblick.errors import UserError
 from weitblick.escaping import inert_json, page_policy
 from weitblick.files import check_format_version, read_json, text_writer, write_json
 from weitblick.metrics.translations import read_translations
+from weitblick.validation import parse_value, short
 
 FORMAT_VERSION = 1
 KIND = "weitblick judgement key"
@@ -121,13 +124,27 @@ def _page(form: dict[str, Any]) -> str:
     return page.replace(POLICY, html.escape(page_policy(script, style)))
 
 
+class _KeyFile(BaseModel):
+    """What a key must hold to be read."""
+
+    form_id: str
+    systems: tuple[str, str]
+    left: dict[str, str] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _systems_are_known(self) -> _KeyFile:
+        if self.systems[0] == self.systems[1]:
+            raise ValueError(f"field 'systems' names {short(self.systems[0])} twice")
+        for item, system in self.left.items():
+            if system not in self.systems:
+                raise ValueError(f"field 'left.{item}' is {short(system)}, not one of the systems")
+        return self
+
+
 def read_key(path: Path) -> Key:
     value = read_json(path)
     if not isinstance(value, dict) or value.get("kind") != KIND:
         raise UserError("is not the key of a form", where=path, remedy="name the .key.json written by judge sample")
     check_format_version(value, FORMAT_VERSION, path)
-    try:
-        first, second = value["systems"]
-        return Key(value["form_id"], (first, second), dict(value["left"]))
-    except (KeyError, TypeError, ValueError):
-        raise UserError("is damaged", where=path, remedy="make form and key again") from None
+    key = parse_value(_KeyFile, value, path, remedy="make form and key again")
+    return Key(key.form_id, key.systems, key.left)
