@@ -145,7 +145,7 @@ def _run_one(arguments: Sequence[str], streams: str, trap: dict[str, Any], error
         os.dup2(errors, 2)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (they live as long as the command)
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.argv = ["weitblick", *arguments]
     _set(trap)
     code = 70

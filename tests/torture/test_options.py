@@ -13,7 +13,7 @@ from commands import Commands, contents
 
 VALUES = (
     "", " ", "0", "-1", "1", "2", "1e9", "1e999", "nan", "inf", "-inf", "9" * 30, "9" * 5000, "0x10", "1.5", "true",
-    "no", "null", "~", "x", "é\u202e", "a\nb", "\ud800", "-", "--", "-o", "/dev/null", "/dev/full", "/nowhere/x", ".",
+    "no", "null", "~", "x", "é\u202e", "a\nb", "\udcff", "-", "--", "-o", "/dev/null", "/dev/full", "/nowhere/x", ".",
     "..", "/", "a" * 300, "%s", "[1, 2]", "{a: 1}", "[[", "*a", "2020-01-01", "document.en", "corpus", "recipe.yaml",
     "en", "de", "fr", "xx-YY", "document.en/x", "auto", "cpu", "cuda:99",
 )  # fmt: skip

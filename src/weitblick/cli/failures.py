@@ -24,6 +24,9 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
         remedy = REMEDIES.get(error.errno)
         text = f"{name}: {error.strerror}" if name else str(error.strerror)
         return (f"{text}; {remedy}" if remedy else text), 2
+    if isinstance(error, UnicodeEncodeError):
+        found = ascii(error.object[error.start : error.start + 1])
+        return f"a name or a text holds {found}, which is no character of Unicode; rename the file, or mend the text", 2
     text = str(error)
     if FEW_HANDLES in text:
         return f"{FEW_HANDLES}; {REMEDIES[errno.EMFILE]}", 2

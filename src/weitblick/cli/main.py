@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import suppress
@@ -133,6 +134,8 @@ for module in (
 
 def main() -> None:
     """Runs a command. Whatever a user did wrong ends in one line and exit code 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files need not be UTF-8
     try:
         code = app(standalone_mode=False, prog_name="weitblick")
     except UserError as error:
