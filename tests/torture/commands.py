@@ -68,9 +68,8 @@ class Commands:
         )
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(60)
+        self._process.kill()  # it holds nothing that would have to be put away
+        self._process.wait()
 
     def __call__(
         self, folder: Path, *arguments: str | Path, stdin: bytes | None = None, seconds: float = SECONDS, **trap: Any

@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -55,11 +56,13 @@ def _import_everything() -> None:
 
     import weitblick
 
-    for module in pkgutil.walk_packages(weitblick.__path__, "weitblick."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    for name in IMPORTED_LATE:
-        importlib.import_module(name)
+    modules = [
+        module.name for module in pkgutil.walk_packages(weitblick.__path__, "weitblick.", onerror=lambda name: None)
+    ]
+    for name in (*modules, *IMPORTED_LATE):
+        if not name.endswith("__main__") and not name.startswith("weitblick.server"):  # which never ends
+            with suppress(ImportError):  # an extra that is not installed
+                importlib.import_module(name)
 
 
 def run(

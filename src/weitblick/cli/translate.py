@@ -139,7 +139,7 @@ def translate(
     inputs = _inputs(files or [])
     if beam is not None and n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
-    given = [*inputs, *(memory or []), *(glossary or []), *(keep or []), *files_of_model(model)]
+    given: list[str | Path] = [*inputs, *(memory or []), *(glossary or []), *(keep or []), *files_of_model(model)]
     protect_inputs(given, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
     from weitblick.translation.options import TranslationOptions
