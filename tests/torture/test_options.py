@@ -13,8 +13,8 @@ from commands import Commands, contents
 
 VALUES = (
     "", " ", "0", "-1", "1", "2", "1e9", "1e999", "nan", "inf", "-inf", "9" * 30, "9" * 5000, "0x10", "1.5", "true",
-    "no", "null", "~", "x", "é\u202e", "a\nb", "\udcff", "-", "--", "-o", "/dev/null", "/dev/full", "/nowhere/x", ".",
-    "..", "/", "a" * 300, "%s", "[1, 2]", "{a: 1}", "[[", "*a", "2020-01-01", "document.en", "corpus", "recipe.yaml",
+    "no", "null", "~", "x", "é\u202e", "a\nb", "\udcff", "-", "--", "-o", "/dev/null", "/dev/full", "/proc/nowhere/x",
+    ".", "/proc", "a" * 300, "%s", "[1, 2]", "{a: 1}", "[[", "*a", "2020-01-01", "document.en", "corpus", "recipe.yaml",
     "en", "de", "fr", "xx-YY", "document.en/x", "auto", "cpu", "cuda:99",
 )  # fmt: skip
 LONG = {"serve", "demo", "train", "reproduce", "publish", "fetch", "complexity", "postedit"}
@@ -37,6 +37,12 @@ ARGUMENTS: dict[str, Sequence[str]] = {
     "data discourse": ("out", "--documents", "2"),
     "judge sample": ("corpus/test.de", "corpus/test.de", "--source", "corpus/test.en", "-o", "form.html"),
     "judge sign-test": ("3", "5"),
+    "memory add": ("project", "corpus/dev.en", "corpus/dev.de"),
+    "memory matches": ("document.en", "--memory", "corpus/dev.tsv"),
+    "memory list": ("project",),
+    "memory replace": ("project", "1", "x"),
+    "memory remove": ("project", "1"),
+    "memory export": ("project", "-o", "out.tmx"),
     "recipe show": ("recipe.yaml",),
     "recipe keys": (),
     "models": (),
