@@ -17,6 +17,9 @@ from weitblick.model.words import Pointed, Softmax
 from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
 from weitblick.text.special import BOS, EOS
 
+MOVING = 0.75
+"""Share of a batch's sentences below which the places of those that are left are moved together."""
+
 Place = tuple[int, int]
 """Document and position of a sentence."""
 
@@ -88,6 +91,7 @@ class Approved:
         self._layout: Layout | None = None
         self._rows: list[Place] = []
         self._places: Places | None = None
+        self._staying: Tensor | None = None  # which rows of the places are still wanted, if not all
         self._steps = 1
 
     def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
@@ -97,14 +101,41 @@ class Approved:
         if self._places is None:
             return None
         if layout.longest == 1:  # a step of beam search: the hypotheses of a sentence stand together
-            attended = states.attended.unflatten(0, (-1, self._steps))
-            return self.pointer(attended, target.tokens.view(-1, self._steps), self._places, words.look_up)
+            return self._step(states.attended.unflatten(0, (-1, self._steps)), target.tokens, words)
         padded = self.pointer(
             layout.pad(states.attended), layout.pad(target.tokens), self._places, _padded(words, layout)
         )
         kept = layout.padded_index
-        places = None if padded.places is None else padded.places[kept]
-        return Pointed(padded.share[kept], padded.ids[kept], padded.weights[kept], places)
+        return self._in_bank(padded[kept])
+
+    def _step(self, attended: Tensor, tokens: Tensor, words: Softmax) -> Pointed:
+        """attended [S, K, d], tokens [S * K]. Places of sentences that have left stay for a while: to move those of all
+        others takes longer than to look at a few in vain."""
+        tokens = tokens.view(-1, self._steps)
+        assert self._places is not None
+        if self._staying is None:
+            return self._in_bank(self.pointer(attended, tokens, self._places, words.look_up))
+        size = (len(self._places.keys), self._steps)
+        every = attended.new_zeros(*size, attended.shape[-1]).index_copy_(0, self._staying, attended)
+        previous = tokens.new_zeros(size).index_copy_(0, self._staying, tokens)
+        rows = torch.arange(size[0] * size[1], device=tokens.device).view(size)[self._staying].flatten()
+
+        def look_up(ids: Tensor) -> tuple[Tensor, Tensor]:
+            found, highest = words.look_up(ids[rows])
+            return (
+                found.new_zeros(ids.shape).index_copy_(0, rows, found),
+                highest.new_zeros(len(ids)).index_copy_(0, rows, highest),
+            )
+
+        return self._in_bank(self.pointer(every, previous, self._places, look_up)[rows])
+
+    def _in_bank(self, pointed: Pointed) -> Pointed:
+        """Places of a batch, which is as wide as the longest that it may point at, as those of the whole bank."""
+        if pointed.places is None or self._places is None:
+            return pointed
+        width = self._places.ids.shape[-1]
+        places = pointed.places // width * self._bank.width + pointed.places % width
+        return Pointed(pointed.share, pointed.ids, pointed.weights, places)
 
     def origin(self, document: int, position: int, index: int) -> tuple[int, int]:
         """The approved translation, by its number, and the word in it, of a place that `point` gave."""
@@ -124,11 +155,15 @@ class Approved:
             rows = every
         known = {place: number for number, place in enumerate(self._rows)}
         if self._places is not None and layout.longest == 1 and all(place in known for place in rows):
-            index = torch.tensor([known[place] for place in rows], device=self._places.keys.device)
-            self._places = self._places.rows(index)
+            staying = torch.tensor([known[place] for place in rows], device=self._places.keys.device)
+            if len(rows) > MOVING * len(self._rows):
+                self._staying = None if rows == self._rows else staying
+                self._layout = layout
+                return
+            self._places = self._places.rows(staying)
         else:
             self._places = self._bank.places([self.readers.get(place) for place in rows])
-        self._layout, self._rows = layout, rows
+        self._staying, self._layout, self._rows = None, layout, rows
 
 
 def _padded(words: Softmax, layout: Layout):  # type: ignore[no-untyped-def]
@@ -151,7 +186,8 @@ class _Bank:
 
     def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:
         weight = pointer.key.weight
-        self.width = max((len(pair.keys) for pair in approved), default=1)
+        self.lengths = [*(len(pair.keys) for pair in approved), 1]
+        self.width = max(self.lengths)
         shape = (len(approved) + 1, self.width)
         self.keys = weight.new_zeros(*shape, weight.shape[0])
         ids = torch.zeros(shape, dtype=torch.long)
@@ -178,5 +214,6 @@ class _Bank:
             far = list(reader.distances) if reader is not None else []
             distances.append(far + [0.0] * (count - len(own)))
         index = torch.tensor(numbers, device=self.keys.device)
-        ids, previous, inside, real = (table[index] for table in self.tables)
-        return Places(self.keys[index], ids, previous, inside, real, self.keys.new_tensor(distances))
+        width = max(self.lengths[number] for row in numbers for number in row)
+        ids, previous, inside, real = (table[:, :width][index] for table in self.tables)
+        return Places(self.keys[:, :width][index], ids, previous, inside, real, self.keys.new_tensor(distances))
