@@ -239,7 +239,7 @@ def test_a_pointer_is_saved_with_its_model(tmp_path):
 def test_an_explanation_shows_what_was_fetched():
     """A fetched word names the approved sentence and word; a sentence without any says so; its JSON comes back."""
     from weitblick.explanation.explain import explain
-    from weitblick.explanation.schema import Explanation
+    from weitblick.explanation.storage import from_json, to_json
 
     ours = translator(share=8.0)  # everything is fetched
     explanation = explain(ours, document(SENTENCES[:2]), memory=approved(), beam=1)
@@ -249,8 +249,8 @@ def test_an_explanation_shows_what_was_fetched():
         assert word.target in TARGETS
         assert word.text in word.target
         assert 0.5 <= word.share <= 1
-    again = Explanation.from_json(explanation.to_json())
-    assert again.to_json()["sentences"] == explanation.to_json()["sentences"]
+    again = from_json(to_json(explanation))
+    assert to_json(again)["sentences"] == to_json(explanation)["sentences"]
     never = explain(translator(share=-20.0), document(SENTENCES[:2]), memory=approved(), beam=1)
     assert [sentence.fetched for sentence in never.sentences] == [(), ()]
     assert [s.fetched for s in explain(ours, document(SENTENCES[:2]), beam=1).sentences] == [None, None]
