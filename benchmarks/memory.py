@@ -1,6 +1,6 @@
 """Speed of decoding with approved translations, as a share of the speed without, all measured in one run.
 
-    python benchmarks/memory.py SOURCE PAIRS.tsv [-m MODEL] [--sentences 200] [--pairs 100000]
+    python benchmarks/memory.py SOURCE PAIRS.tsv [-m MODEL] [--sentences 200] [--size 100000]
 
 PAIRS is any file that holds both sides. Two memories are made of it: its first 40 pairs, and its first 100,000 in a
 folder. Also measured: to open that folder, to add one pair to it, and to search it. Rounds alternate, and the median of
