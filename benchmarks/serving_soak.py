@@ -137,7 +137,7 @@ class Soak:
 
     def lost(self) -> int:
         with self.client() as http:
-            rows = {url: http.get(url).json()["rows"] for url, _ in self.confirmed}
+            rows = {url: http.get(url).json()["rows"] for url in {url for url, _ in self.confirmed}}
         return sum(
             (rows[url][position]["target"], rows[url][position]["state"]) != (target, "confirmed")
             for (url, position), target in self.confirmed.items()
