@@ -310,3 +310,29 @@ def _zip(parts: dict[str, bytes]) -> bytes:
         for name, data in parts.items():
             package.writestr(name, data)
     return out.getvalue()
+
+
+def test_attributes_that_people_read(tmp_path: Path) -> None:
+    page = (
+        '<p title="A title">See <a href="x" title="More &amp; more">this page</a> and '
+        '<img alt="A house" src="y"> now.</p>'
+        '<input type="submit" value="Send it"><input value="stays"><meta name="description" content="About us">'
+        '<p translate="no" title="Stays">Stays</p><p>The word<sup>1</sup> here.</p>'
+    )
+    result = translated(tmp_path / "a.html", page, upper)
+    for wanted in ('title="A TITLE"', 'title="MORE &amp; MORE"', 'alt="A HOUSE"', 'value="SEND IT"', 'value="stays"'):
+        assert result.count(wanted) == 1, wanted
+    assert 'content="ABOUT US"' in result
+    assert '<p translate="no" title="Stays">Stays</p><p>THE WORD<sup>1</sup> HERE.</p>' in result
+
+
+def test_raised_and_hidden_runs_are_marks(tmp_path: Path) -> None:
+    run = "<w:r><w:rPr>{}</w:rPr><w:t xml:space='preserve'>{}</w:t></w:r>"
+    raised = '<w:vertAlign w:val="superscript"/>'
+    runs = [("<w:vanish/>", "hid"), ("", "The note"), (raised, "1"), ("", " is.")]
+    content = "".join(run.format(*one) for one in runs)
+    path = with_paragraph(tmp_path / "a.docx", content)
+    assert read_file(path).document.sources == ["The note is."]
+    xml = document_xml(translated_bytes(path, None, upper))
+    texts = re.findall(r"<w:t [^>]*>([^<]*)<", xml)
+    assert texts == ["hid", "THE NOTE", "1", " IS."]

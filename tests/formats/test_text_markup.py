@@ -202,3 +202,15 @@ def test_any_markdown_is_untouched_by_identity(tmp_path_factory: pytest.TempPath
     file = read_file(path)
     assert file.rendered(file.document)[0] == text.encode()
     translated(path, None, reversed_words)
+
+
+def test_definitions_cells_with_bars_and_html_in_markdown(tmp_path: Path) -> None:
+    page = "Term\n: The meaning of it.\n\n| A cell |\n|---|\n| one \\| two |\n\n<div>\n  <p>A text</p>\n</div>\n\n"
+    page += "# Title {#id}\n"
+    result = translated(tmp_path / "a.md", page, upper)
+    assert result == page.upper().replace("DIV>", "div>").replace("P>", "p>").replace("#ID", "#id")
+
+
+def test_snake_case_and_stars_in_markdown_are_text(tmp_path: Path) -> None:
+    result = translated(tmp_path / "a.md", "Use my_own_name and 5 * 3 here.\n", reversed_words)
+    assert result == "here. 5 \\* 3 and my_own_name Use\n"

@@ -198,9 +198,9 @@ class TranslatableFile:
         return insides
 
     def _needs_alignment(self, unit: FlowSentence) -> bool:
-        """Whether a code stands inside the sentence, or a break that is not mere wrapping."""
+        """Whether a code stands inside the sentence, not at its edge, or a break that is not mere wrapping."""
         flow = self._flows[unit.flow]
-        inside = range(unit.stretch.start, unit.stretch.end + 1)
+        inside = range(unit.stretch.start + 1, unit.stretch.end)
         if any(code.at in inside and code.kind in ("open", "close", "alone", "break") for code in flow.codes):
             return True
         return BREAK in unit.source and not flow.blocks[0].wrapped

@@ -35,7 +35,7 @@ INLINE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 BLOCK_START = re.compile(r"(?=[#>+*-]+(?:\s|$)|\d{1,9}[.)](?:\s|$)|[=-]+\s*$|```|~~~)")
-DEFINED = re.compile(r"\n(?=:\s)")  # a definition below its term
+DEFINED = re.compile(r"\n:[ \t]+")  # a definition below its term
 WORDS = {"code", "math", "image", "auto"}
 
 Span = tuple[int, int, int]
