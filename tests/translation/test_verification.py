@@ -8,7 +8,8 @@ from tiny_models import SOURCES, tiny_pipeline, tiny_translation_model
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.model.document_model import DocumentModel
-from weitblick.translation import job, window
+from weitblick.model.words import Decided, Softmax, WordDistribution
+from weitblick.translation import job, verification, window
 from weitblick.translation.job import DocumentJob
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
@@ -75,3 +76,15 @@ def test_a_job_gives_the_same() -> None:
     for step in DocumentJob(translator, DOCUMENT, options).steps():
         found |= step
     assert [found[index][0].text for index in range(len(DOCUMENT.sentences))] == list(whole.document.targets)
+
+
+def test_a_word_that_only_loses_is_reason_enough() -> None:
+    """A translation that a beam found need not hold the most probable word of each step."""
+    weight, bias = torch.eye(8), torch.zeros(8)
+    states = torch.zeros(3, 8)
+    states[:, 5], states[:, 6] = 2.0, 1.5
+    softmax = Softmax(states, weight, bias)
+    scores = torch.tensor([[3.0, 0.0], [2.0, 1.5]])
+    after = WordDistribution(softmax, decided=Decided(torch.tensor([5, 6]), torch.tensor([0, 2]), scores))
+    labels = torch.tensor([6, 6, 6])
+    assert verification._steps_that_differ(WordDistribution(softmax), after, labels).tolist() == [0]

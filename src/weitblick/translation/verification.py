@@ -2,8 +2,8 @@
 
 Of a model whose context decides between some words only (`context.decides`) most sentences come out of the second pass
 as they went in. A sentence is searched again only if, at some step of the translation it has, another word is the most
-probable once context is read. With greedy search that is exact; with a beam, a rival hypothesis that context would lift
-above the first translation at no step of that translation is missed.
+probable once context is read, or its own word is less probable than it was. With greedy search that is exact; with a
+beam, a rival that context lifts while it leaves every word of the first translation as it is would be missed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import IdLists
+from weitblick.batches.batch import IdLists, Packed
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.model.words import WordDistribution
+from weitblick.text.special import EOS
 from weitblick.translation.options import TranslationOptions
+
+LESS = 0.1
+"""Nats that a word of the first translation must lose for its sentence to be searched again."""
 
 
 def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
@@ -40,22 +44,31 @@ def changed_by_context(
     first = 0
     for source, target, rows in sources.pairs(targets):
         own = memory.index_select(0, rows)
-        words = [model.decode(target, own, source.layout, offered).words for offered in (before, context)]
+        then, now = (model.decode(target, own, source.layout, offered).words for offered in (before, context))
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
-        changed[target.layout.sentence[_steps_that_differ(*words)]] = True
+        changed[target.layout.sentence[_steps_that_differ(then, now, _labels(target))]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
         first += target.layout.sentences
 
 
-def _steps_that_differ(before: WordDistribution, after: WordDistribution) -> Tensor:
-    """Steps at which another word is the most probable; without pointers, only those that context decides can be."""
+def _labels(target: Packed) -> Tensor:
+    """[T] the word that each step must predict: the next one, and the end."""
+    labels = target.tokens.roll(-1)
+    labels[target.layout.starts + target.layout.lengths - 1] = EOS
+    return labels
+
+
+def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor) -> Tensor:
+    """Steps at which another word is the most probable, or the translation's own is less so; without pointers, only
+    those that context decides can be."""
     if before.pointed is None and after.pointed is None:
         decided = [words.decided.steps for words in (before, after) if words.decided is not None]
         steps = torch.cat([*decided, torch.arange(0, device=before.states.device)]).unique()
     else:
         steps = torch.arange(len(before.states), device=before.states.device)
-    one, other = (_favourites(words.at(steps)) for words in (before, after))
-    return steps[one != other]
+    first, second = before.at(steps), after.at(steps)
+    less = second.log_probabilities(labels[steps]) < first.log_probabilities(labels[steps]) - LESS
+    return steps[less | (_favourites(first) != _favourites(second))]
 
 
 def _favourites(words: WordDistribution) -> Tensor:
