@@ -117,6 +117,10 @@ def translate(
     int8: Annotated[
         bool, typer.Option("--int8", help="8-bit linear layers on the CPU: faster, and a little less exact.")
     ] = False,
+    shortlist: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Choose among the words of `weitblick data shortlist` only: faster."),
+    ] = None,
     batch_tokens: BatchTokens = 4096,
     threads: Threads = None,
     device: Device = "auto",
@@ -155,6 +159,10 @@ def translate(
     translator = load_translator(None if chosen is None else str(chosen), str(world.device), threads, int8=int8)
     terms = read_glossary(glossary, keep)
     options = replace(options, memory=read_memory(translator, memory, terms))
+    if shortlist is not None:
+        from weitblick.translation.shortlist import Shortlist
+
+        options = replace(options, shortlist=Shortlist.load(shortlist, translator.pipeline))
     from weitblick.memory.glossary import GlossaryCheck
 
     if stream:

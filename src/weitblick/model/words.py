@@ -18,9 +18,18 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from weitblick.batches.batch import Packed
-from weitblick.sentence.candidates import Candidates, StepLogits, best_words, best_words_of, best_words_rescored
+from weitblick.sentence.candidates import (
+    Allowed,
+    Candidates,
+    StepLogits,
+    best_words,
+    best_words_allowed,
+    best_words_of,
+    best_words_rescored,
+)
 from weitblick.sentence.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.sentence.sentence_model import DecoderStates
+from weitblick.text.special import PAD
 
 CHUNK_ELEMENTS = 8_000_000
 """Log-probabilities held at a time."""
@@ -232,10 +241,22 @@ class WordDistribution:
         return mixed.scatter_add_(1, part.ids, share * part.weights.to(own.dtype)).log_()
 
     @torch.no_grad()
-    def best(self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False) -> Candidates:
-        """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them."""
+    def best(
+        self,
+        count: int,
+        forbidden: int,
+        others: Tensor | None = None,
+        renormalize: bool = False,
+        allowed: Allowed | None = None,
+    ) -> Candidates:
+        """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them. allowed:
+        all the words that there are to choose from, beside those that a pointer points at."""
         s = self.softmax
         how = count, forbidden, others, renormalize
+        if allowed is not None and self.pointed is None and self.decided is None:
+            return best_words_allowed(s.states, allowed, count, forbidden, renormalize)
+        if allowed is not None:
+            return best_words_of(self._restrict(self.table(slice(0, len(s))), allowed), *how)
         if self.decided is not None or (self.pointed is not None and not s.is_step):
             return best_words_of(self.table(slice(0, len(s))), *how)
         if self.pointed is not None:
@@ -243,6 +264,16 @@ class WordDistribution:
         if s.quick is not None:
             return best_words_rescored(s.states, s.weight, s.bias, s.quick(s.states), *how)
         return s.step.best(*how) if s.was_asked else best_words(s.states, s.weight, s.bias, *how)
+
+    def _restrict(self, table: Tensor, allowed: Allowed) -> Tensor:
+        """Log-probabilities [N, V] over the words that each step may use, as `best_words_allowed` has them."""
+        sentences = allowed.mask.shape[1]
+        kept = torch.zeros_like(table, dtype=torch.bool)
+        kept[:, allowed.ids] = (allowed.mask == 0).t().repeat_interleave(len(table) // sentences, 0)
+        if self.pointed is not None:
+            said = self.pointed.weights * self.pointed.share[:, None] > 0
+            kept.scatter_(1, torch.where(said, self.pointed.ids, PAD), True)  # PAD is never said
+        return table.masked_fill(~kept, -torch.inf).log_softmax(-1)
 
 
 def _mixed(own: Tensor, share: Tensor, pointed: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -27,6 +27,28 @@ class Candidates:
     end: Tensor
 
 
+@dataclass(frozen=True)
+class Allowed:
+    """The words that S sentences may use: ids [U] of all of them, sorted, the special ones first; their weight [U, d]
+    and bias [U] of the output projection; mask [U, S], -inf where a word is not of a sentence's own."""
+
+    ids: Tensor
+    weight: Tensor
+    bias: Tensor
+    mask: Tensor
+
+    def select(self, sentences: Tensor) -> Allowed:
+        return replace(self, mask=self.mask[:, sentences])
+
+
+def best_words_allowed(
+    states: Tensor, allowed: Allowed, count: int, forbidden: int, renormalize: bool = False
+) -> Candidates:
+    """`best_words` among those that each sentence may use, over which probabilities are; states [S * K, d]."""
+    found = best_words(states, allowed.weight, allowed.bias, count, forbidden, None, renormalize, allowed.mask)
+    return replace(found, ids=allowed.ids[found.ids])
+
+
 def best_words(
     states: Tensor,
     weight: Tensor,
@@ -35,15 +57,19 @@ def best_words(
     forbidden: int,
     others: Tensor | None = None,
     renormalize: bool = False,
+    mask: Tensor | None = None,
 ) -> Candidates:
     """The `count` best words after states [N, d]; the first `forbidden` ids, and `others`, are never among them.
 
     Probabilities are over the whole vocabulary, forbidden words included, as in training; `renormalize` leaves those
-    out that are never produced. Of fewer words than `count` all are given.
+    out that are never produced. Of fewer words than `count` all are given. mask [V, S] is added for the hypotheses of
+    each of S sentences.
     """
     # A word a row: the product then reads its larger factor as it stands.
     logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
     logits = logits if logits.dtype == torch.float32 else logits.float()
+    if mask is not None:
+        logits.unflatten(1, (mask.shape[1], -1)).add_(mask[:, :, None])
     maxima = _strip_maxima(logits)
     highest = maxima.amax(0)  # [N]
     end = logits[EOS].clone()

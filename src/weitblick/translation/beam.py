@@ -11,7 +11,7 @@ from weitblick.batches.layout import Layout
 from weitblick.errors import UserError
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence.candidates import NEVER_PRODUCED, NOT_FIRST, Candidates
+from weitblick.sentence.candidates import NEVER_PRODUCED, NOT_FIRST, Allowed, Candidates
 from weitblick.text.special import BOS, EOS, UNK
 
 
@@ -54,12 +54,18 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam_search(
-    model: DocumentModel, memory: Tensor, source: Layout, context: Context | None, options: SearchOptions
+    model: DocumentModel,
+    memory: Tensor,
+    source: Layout,
+    context: Context | None,
+    options: SearchOptions,
+    allowed: Allowed | None = None,
 ) -> list[list[Hypothesis]]:
-    """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d]."""
+    """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d];
+    allowed: the words to choose from, where that is not the vocabulary."""
     if not source.sentences:
         return []
-    return _Search(model, memory, source, context, options).run()
+    return _Search(model, memory, source, context, options, allowed).run()
 
 
 @dataclass
@@ -118,9 +124,15 @@ class _Search:
     when its n best are settled, or at its greatest length."""
 
     def __init__(
-        self, model: DocumentModel, memory: Tensor, source: Layout, context: Context | None, options: SearchOptions
+        self,
+        model: DocumentModel,
+        memory: Tensor,
+        source: Layout,
+        context: Context | None,
+        options: SearchOptions,
+        allowed: Allowed | None,
     ) -> None:
-        self.model, self.context, self.options = model, context, options
+        self.model, self.context, self.options, self.allowed = model, context, options, allowed
         self.generation = model.sentence.generation
         forbidden = self.generation.forbidden
         self.forbidden = torch.tensor(forbidden, device=memory.device) if forbidden else None
@@ -158,7 +170,7 @@ class _Search:
         beam = self.options.beam
         words = self.model.step(self.tokens, self.cache, self.layout, self.context)
         first = NEVER_PRODUCED if step else NOT_FIRST
-        found = words.best(2 * beam, first, self.forbidden, self.generation.renormalize)
+        found = words.best(2 * beam, first, self.forbidden, self.generation.renormalize, self.allowed)
         sums, parents, tokens = self._best(found, step)
         ended = (tokens[:, :beam] == EOS) & (sums[:, :beam] > -torch.inf)
         # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.
@@ -231,6 +243,7 @@ class _Search:
         self.next_limit = int(self.limits.min()) if len(staying) else 0
         if len(staying):
             self.cache.select_sentences(staying)
+            self.allowed = None if self.allowed is None else self.allowed.select(staying)
         return staying
 
     def _grow(self, sums: Tensor, parents: Tensor, tokens: Tensor, keep: Tensor | None, step: int) -> None:

@@ -260,7 +260,9 @@ class _Passes:
     ) -> Found:
         packed = self.sources.pack(batch)
         read, _ = model.encode(packed, context, states=states.index_select(0, self.sources.rows(batch)))
-        return dict(zip(batch, beam_search(model, read, packed.layout, context, search), strict=True))
+        allowed = self.options.allowed([self.sources.ids[number] for number in batch], model.sentence)
+        found = beam_search(model, read, packed.layout, context, search, allowed)
+        return dict(zip(batch, found, strict=True))
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
         return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.search.beam))

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from weitblick.batches.batch import IdLists
 from weitblick.config.recipe import GenerationSection
 from weitblick.errors import UserError
 from weitblick.memory import Memory
 from weitblick.model.document_model import DocumentModel
+from weitblick.sentence.candidates import Allowed
+from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.translation.beam import SearchOptions
+from weitblick.translation.shortlist import Shortlist
 
 
 class TranslationKeywords(TypedDict, total=False):
@@ -22,6 +26,7 @@ class TranslationKeywords(TypedDict, total=False):
     passes: int
     batch_tokens: int
     memory: Memory | None
+    shortlist: Shortlist | None
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class TranslationOptions:
     """beam: hypotheses per sentence, 1 is greedy; length_penalty: exponent of the length that scores are divided by
     (both None: the model's own); n_best: translations to give of each sentence; context: false translates every
     sentence on its own; passes: over a document, where translations are context of each other; batch_tokens: source
-    tokens times beam at a time; memory: approved translations that decide how the rest is translated."""
+    tokens times beam at a time; memory: approved translations that decide how the rest is translated; shortlist: the
+    words to choose from."""
 
     beam: int | None = None
     length_penalty: float | None = None
@@ -38,6 +44,7 @@ class TranslationOptions:
     passes: int = 2
     batch_tokens: int = 4096
     memory: Memory | None = None
+    shortlist: Shortlist | None = None
 
     def __post_init__(self) -> None:
         if self.passes < 1:
@@ -57,6 +64,12 @@ class TranslationOptions:
     def passes_of(self, model: DocumentModel) -> int:
         """How often a model goes over a document: more than once only where it reads translations."""
         return self.passes if self.context and model.reads_translations else 1
+
+    def allowed(self, sources: IdLists, model: SentenceModel) -> Allowed | None:
+        """What a batch of sentences may use; None: every word."""
+        if self.shortlist is None:
+            return None
+        return self.shortlist.allow(sources, model, model.generation.forbidden)
 
     @property
     def search(self) -> SearchOptions:

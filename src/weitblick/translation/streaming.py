@@ -151,7 +151,8 @@ class Stream:
         if pointer is not None:
             context = replace(context or Context(), pointer=pointer)
         memory, _ = self.model.encode(sources.pack([0]), context, states=states)
-        (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.search)
+        allowed = self.options.allowed([unit.source], self.model.sentence)
+        (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.search, allowed)
         if self.with_context:
             self.past.add(PastSentence(self.position, unit.source, hypotheses[0].ids), states)
         self.position += 1

@@ -84,7 +84,9 @@ def _translate(
     for batch in batches_by_length(sources, chosen, max(1, options.batch_tokens // search.beam)):
         packed = sources.pack(batch)
         states, _ = model.encode(packed, context, states=memory.index_select(0, sources.rows(batch)))
-        for index, hypotheses in zip(batch, beam_search(model, states, packed.layout, context, search), strict=True):
+        allowed = options.allowed([sources.ids[index] for index in batch], model.sentence)
+        results = beam_search(model, states, packed.layout, context, search, allowed)
+        for index, hypotheses in zip(batch, results, strict=True):
             found[index] = hypotheses
         report(len(batch))
 
