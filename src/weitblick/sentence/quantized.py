@@ -1,8 +1,8 @@
 """Linear layers that multiply 8-bit integers, for decoding on the CPU.
 
 Every row of the input has a scale of its own, its largest magnitude, so that what comes out for a sentence never
-depends on what else is in the batch. Inputs have 7 bits: where a processor has no VNNI, pairs of products of 8 bits
-would overflow.
+depends on what else is in the batch. Inputs have 8 bits and weights 7: where a processor has no VNNI, pairs of products
+of 8 bits would overflow; and inputs, with a few large values in each row, need the levels more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from weitblick.sentence.candidates import STRIP
 
-LEVELS = 127
+INPUT_LEVELS = 255
+WEIGHT_LEVELS = 63
 SMALLEST = 1e-30
 
 
@@ -31,8 +32,8 @@ class QuantizedLinear(nn.Module):
         super().__init__()
         self.bias = None if bias is None else bias.detach()
         self.nonnegative = nonnegative
-        self.zero = 0 if nonnegative else (LEVELS + 1) // 2
-        self.scale = 1.0 / (LEVELS - self.zero)
+        self.zero = 0 if nonnegative else (INPUT_LEVELS + 1) // 2
+        self.scale = 1.0 / (INPUT_LEVELS - self.zero)
         self.packed = _pack(weight.detach().float())
         self.out_features, self.in_features = weight.shape
 
@@ -61,7 +62,7 @@ class QuantizedOutput(QuantizedLinear):
 
 def _pack(weight: Tensor) -> torch.ScriptObject:
     """The weight [out, d] in 8 bits, laid out as the kernels read it."""
-    scales = weight.abs().amax(1).clamp_min(SMALLEST) / LEVELS
+    scales = weight.abs().amax(1).clamp_min(SMALLEST) / WEIGHT_LEVELS
     before = torch.backends.quantized.engine
     torch.backends.quantized.engine = "fbgemm"
     try:

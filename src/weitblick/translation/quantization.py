@@ -15,6 +15,8 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.sentence.layers import FeedForward
 from weitblick.sentence.quantized import QuantizedLinear, QuantizedOutput, available
 
+LEAST_WEIGHTS = 150_000
+"""Of a layer that is quantised: for smaller products, finding the scales costs more than 8 bits save."""
 ROWS = 32
 """Hypotheses of a step for which speeds are compared."""
 ROUNDS = 5
@@ -22,9 +24,9 @@ WORTH = 1.1
 """Gain below which 8 bits only cost exactness."""
 
 
-def quantize_linears(model: DocumentModel) -> DocumentModel:
-    """A model with the same parameters whose linear layers multiply 8-bit integers. The output layer, too: it proposes
-    words, and those proposed are scored in float32."""
+def quantize_linears(model: DocumentModel, least_weights: int = LEAST_WEIGHTS) -> DocumentModel:
+    """A model with the same parameters whose larger linear layers multiply 8-bit integers. The output layer, too: it
+    proposes words, and those proposed are scored in float32."""
     if next(model.parameters()).device.type != "cpu":
         raise UserError("8-bit linear layers run on the CPU only", remedy="use --device cpu, or leave --int8 out")
     if not available():
@@ -34,7 +36,8 @@ def quantize_linears(model: DocumentModel) -> DocumentModel:
     for module in list(quantized.modules()):
         rectified = isinstance(module, FeedForward) and module.nonnegative
         for name, child in module.named_children():
-            if isinstance(child, nn.Linear) and module is not model.pointer:
+            worth = isinstance(child, nn.Linear) and child.weight.numel() >= least_weights
+            if worth and module is not model.pointer:
                 layer = QuantizedLinear(child.weight, child.bias, nonnegative=rectified and name == "output")
                 setattr(module, name, layer)
     quantized.sentence.quick_output = QuantizedOutput(*model.sentence.output())
