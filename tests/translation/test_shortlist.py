@@ -12,6 +12,7 @@ from tiny_models import SOURCES, TARGETS, tiny_pipeline, tiny_translation_model
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.model.words import Pointed, Softmax, WordDistribution
 from weitblick.sentence.candidates import Allowed, best_words, best_words_allowed
 from weitblick.text.special import EOS
 from weitblick.translation.shortlist import ABSENT, Shortlist
@@ -82,6 +83,22 @@ def test_the_best_allowed_words_are_those_of_the_whole_without_the_rest() -> Non
         assert torch.equal(found.ids[row], own[exact.ids[0]])
         torch.testing.assert_close(found.log_probabilities[row], exact.log_probabilities[0])
         torch.testing.assert_close(found.end[row], exact.end[0])
+
+
+def test_where_others_point_the_rest_choose_as_before() -> None:
+    random = torch.Generator().manual_seed(2)
+    states, weight, bias = (torch.randn(size, generator=random) for size in ((4, 8), (50, 8), (50,)))
+    ids = torch.arange(20)
+    mask = torch.zeros(20, 2)
+    mask[10:15, 0] = -torch.inf
+    allowed = Allowed(ids, weight[ids], bias[ids], mask)
+    pointed = Pointed(torch.tensor([0.0, 0.0, 0.9, 0.0]), torch.full((4, 1), 33), torch.ones(4, 1))
+    plain = WordDistribution(Softmax(states, weight, bias)).best(4, 2, allowed=allowed)
+    found = WordDistribution(Softmax(states, weight, bias), pointed).best(4, 2, allowed=allowed)
+    assert found.ids[2, 0] == 33
+    for row in (0, 1, 3):
+        assert torch.equal(found.ids[row], plain.ids[row])
+        torch.testing.assert_close(found.log_probabilities[row], plain.log_probabilities[row])
 
 
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:

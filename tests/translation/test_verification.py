@@ -33,9 +33,9 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     search = window.beam_search
 
-    def counting(model, memory, source, context, options):  # type: ignore[no-untyped-def]
+    def counting(model, memory, source, *how):  # type: ignore[no-untyped-def]
         counts.append(source.sentences)
-        return search(model, memory, source, context, options)
+        return search(model, memory, source, *how)
 
     monkeypatch.setattr(window, "beam_search", counting)
     return counts

@@ -36,8 +36,9 @@ def quantize_linears(model: DocumentModel, least_weights: int = LEAST_WEIGHTS) -
     for module in list(quantized.modules()):
         rectified = isinstance(module, FeedForward) and module.nonnegative
         for name, child in module.named_children():
-            worth = isinstance(child, nn.Linear) and child.weight.numel() >= least_weights
-            if worth and module is not model.pointer:
+            if not isinstance(child, nn.Linear) or module is model.pointer:
+                continue
+            if child.weight.numel() >= least_weights:
                 layer = QuantizedLinear(child.weight, child.bias, nonnegative=rectified and name == "output")
                 setattr(module, name, layer)
     quantized.sentence.quick_output = QuantizedOutput(*model.sentence.output())
