@@ -11,6 +11,9 @@ from rapidfuzz.distance import Levenshtein
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
+LocatedPair = tuple[str, str, str]
+"""Source, target, and where the pair stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:

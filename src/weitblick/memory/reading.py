@@ -10,7 +10,7 @@ from weitblick.documents.corpora.reading import LineSource
 from weitblick.documents.corpora.tmx import ANY_LANGUAGE, SOURCE_LANGUAGE, same_language
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
-from weitblick.memory.store import ApprovedPair
+from weitblick.memory.matches import LocatedPair
 
 COMPRESSED = (".gz", ".xz")
 TITLES = ("source", "target")
@@ -29,7 +29,7 @@ def together(paths: Sequence[str | Path], languages: tuple[str, str]) -> list[li
     return groups
 
 
-def read_pairs(path: str | Path | Sequence[str | Path], languages: tuple[str, str]) -> Iterator[ApprovedPair]:
+def read_pairs(path: str | Path | Sequence[str | Path], languages: tuple[str, str]) -> Iterator[LocatedPair]:
     """The pairs of a file, or of the two sides that two files hold. Drafts are not approved, and stay out."""
     paths = [Path(path)] if isinstance(path, str | Path) else [Path(side) for side in path]
     two_columns = len(paths) == 1 and _has_two_columns(paths[0])

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weitblick.errors import UserError
-from weitblick.memory.matches import Match, Pair, similarity, tokens
+from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
 
 FILE = "pairs.sqlite"
 FORMAT_VERSION = 1
@@ -30,9 +30,7 @@ FUZZY_CANDIDATES = 40
 SAMPLE = 24
 """Pairs by which a memory is judged."""
 
-ApprovedPair = tuple[str, str, str]
-"""Source, target, and where the pair stands."""
-Check = Callable[[Sequence[ApprovedPair]], None]
+Check = Callable[[Sequence[LocatedPair]], None]
 
 SCHEMA = f"""
 CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
@@ -104,7 +102,7 @@ class Memory:
         self.extend(pairs)
         return len(pairs)
 
-    def sample(self, count: int = SAMPLE) -> list[ApprovedPair]:
+    def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
         """Some pairs, evenly spread."""
         last = self._one("SELECT coalesce(max(id), 0) FROM pairs")
         found = self._pairs("WHERE id % ? = 0 LIMIT ?", max(1, last // count), count)
