@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
@@ -22,12 +24,8 @@ def test_its_translations_are_kept():
             assert translator.translate(document["source"], context=context).targets == document[name]
 
 
-def test_context_decides_a_pronoun():
-    """The same sentence, after nouns of another gender."""
-    translator = Translator.load()
-    hat, newspaper = (
-        translator.translate([first, "It was old."]).targets[1]
-        for first in ("Hans bought the hat.", "Anna found the newspaper.")
-    )
-    assert hat.startswith("Er ")
-    assert newspaper.startswith("Sie ")
+@pytest.mark.parametrize(("noun", "pronoun"), [("proposal", "Er"), ("strategy", "Sie"), ("programme", "Es")])
+def test_context_decides_a_pronoun(noun: str, pronoun: str) -> None:
+    """The same sentence, after nouns of each gender."""
+    translated = Translator.load().translate([f"We welcome this {noun}.", "It is balanced."]).targets
+    assert translated[1] == f"{pronoun} ist ausgewogen."
