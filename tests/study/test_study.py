@@ -18,7 +18,7 @@ from weitblick.study.cost import estimate_plan
 from weitblick.study.plan import plan_study
 from weitblick.study.steps import Ledger, Step, run_steps
 from weitblick.study.study import load_study
-from weitblick.study.tables import Cell, Line, Table, latex, markdown
+from weitblick.study.tables import Cell, Table, TableLine, latex, markdown
 
 RECIPE = """
 text: {kind: sentencepiece, merges: 150, joint_vocabulary: true}
@@ -223,9 +223,9 @@ def test_a_bad_study_is_explained_before_any_work(
 
 def test_tables_are_escaped_and_marked() -> None:
     lines = [
-        Line("A & B_1", [Cell("24.55", "‡", True), Cell("")]),
-        Line("Online"),
-        Line("items", [Cell("3"), Cell("4")]),
+        TableLine("A & B_1", [Cell("24.55", "‡", True), Cell("")]),
+        TableLine("Online"),
+        TableLine("items", [Cell("3"), Cell("4")]),
     ]
     table = Table("table1", "50% of >3", ["BLEU", ">3"], lines)
     text = latex([table])

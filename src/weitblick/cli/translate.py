@@ -219,7 +219,8 @@ def _translate_files(
     corpora = _corpora(given.corpora, formats[0], translator) if given.corpora else []
     names = [str(file.path) for file in given.files] + [str(corpus.paths[0]) for corpus in corpora]
     paths = _outputs(output, names, files)
-    hidden = output == STANDARD and sys.stdout.isatty()  # translations on the terminal are progress enough
+    # Translations on the terminal are progress enough.
+    hidden = output == STANDARD and sys.stdout is not None and sys.stdout.isatty()
     work = _work(corpora, [file.document for file in given.files], translator, options)
     with progress_bar(work, "translating", hidden=hidden) as advance, reporting(advance):
         for file, path in zip(given.files, paths, strict=False):

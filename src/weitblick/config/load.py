@@ -89,6 +89,8 @@ def find_packaged(path: str | Path, folder: str) -> Path:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
+    if path.is_char_device():
+        raise UserError("is a device, and may never end", where=path, remedy="name a file")
     text = "\n".join(read_lines(path))
     if len(text) > LARGEST_FILE:
         raise UserError(f"has {len(text)} characters, too many for a recipe", where=path)
