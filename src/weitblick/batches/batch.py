@@ -29,6 +29,12 @@ class Packed:
         chosen = Layout(layout.lengths[sentences], layout.documents[sentences], layout.positions[sentences])
         return Packed(self.tokens[sentences[layout.sentence]], chosen)
 
+    def next_tokens(self) -> Tensor:
+        """[T] of target sentences as the decoder reads them: what each step must predict, the next word or the end."""
+        following = self.tokens.roll(-1)
+        following[self.layout.starts + self.layout.lengths - 1] = EOS
+        return following
+
 
 @dataclass(frozen=True)
 class Pairs:

@@ -14,6 +14,7 @@ from weitblick.batches.layout import Layout
 from weitblick.model.pointer import MemoryPointer, Places
 from weitblick.model.sources import Sources
 from weitblick.model.words import Pointed, Softmax
+from weitblick.sentence.loss import token_log_probabilities
 from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
 from weitblick.text.special import BOS, EOS
 
@@ -35,9 +36,11 @@ class ApprovedSentence:
 
 @dataclass(frozen=True)
 class ApprovedKeys:
-    """keys [W + 1, k] of the words of an approved translation and of its end; words and `inside` as above."""
+    """keys [W + 1, k] of the words of an approved translation and of its end, and the log-probabilities [W + 1] that
+    the model gives to these; words and `inside` as above."""
 
     keys: Tensor
+    expected: Tensor
     words: Sequence[int]
     inside: Sequence[bool]
 
@@ -55,12 +58,15 @@ def approved_keys(
     sources = Sources([pair.source for pair in chosen], list(range(len(chosen))), [0] * len(chosen), device)
     states = sources.encode(sentence)
     keys: list[Tensor] = []
+    expected: list[Tensor] = []
     for source, target, rows in sources.pairs([pair.target for pair in chosen]):
         decoded = sentence.decode(target.tokens, target.layout, states.index_select(0, rows), source.layout)
         keys += pointer.keys(decoded).split(target.layout.host_lengths)
+        likely = token_log_probabilities(decoded.final, *sentence.output(), target.next_tokens())
+        expected += likely.split(target.layout.host_lengths)
     found: list[ApprovedKeys | None] = [None] * len(approved)
-    for index, pair, own in zip(order, chosen, keys, strict=True):
-        found[index] = ApprovedKeys(own, pair.target, pair.inside)
+    for index, pair, own, likely in zip(order, chosen, keys, expected, strict=True):
+        found[index] = ApprovedKeys(own, likely, pair.target, pair.inside)
     return [one for one in found if one is not None]
 
 
@@ -193,6 +199,7 @@ class _Bank:
         ids = torch.zeros(shape, dtype=torch.long)
         previous = torch.full(shape, -1, dtype=torch.long)
         inside, real = torch.zeros(shape, dtype=torch.bool), torch.zeros(shape, dtype=torch.bool)
+        expected = torch.zeros(shape)
         for row, pair in enumerate(approved):
             count = len(pair.keys)
             self.keys[row, :count] = pair.keys.to(weight)
@@ -200,7 +207,8 @@ class _Bank:
             previous[row, :count] = torch.tensor([BOS, *pair.words])
             inside[row, : count - 1] = torch.tensor(list(pair.inside), dtype=torch.bool)
             real[row, :count] = True
-        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real)]
+            expected[row, :count] = pair.expected.to(expected)
+        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real, expected)]
 
     def places(self, readers: Sequence[Reader | None]) -> Places | None:
         count = max((len(reader.numbers) for reader in readers if reader is not None), default=0)
@@ -215,5 +223,6 @@ class _Bank:
             distances.append(far + [0.0] * (count - len(own)))
         index = torch.tensor(numbers, device=self.keys.device)
         width = max(self.lengths[number] for row in numbers for number in row)
-        ids, previous, inside, real = (table[:, :width][index] for table in self.tables)
-        return Places(self.keys[:, :width][index], ids, previous, inside, real, self.keys.new_tensor(distances))
+        ids, previous, inside, real, expected = (table[:, :width][index] for table in self.tables)
+        far = self.keys.new_tensor(distances)
+        return Places(self.keys[:, :width][index], ids, previous, inside, real, far, expected)

@@ -25,7 +25,7 @@ from weitblick.sentence.sentence_model import DecoderStates
 
 MOST_PLACES = 16
 """Places that share in the mixture: those with the greatest weights."""
-FEATURES = 8
+FEATURES = 9
 SHARPNESS = 20.0
 """Of similarities between -1 and 1 at the start."""
 SELECTION = 0.4
@@ -47,6 +47,7 @@ class Places:
     keys       [S, C, W, k] of length one         ids  [S, C, W] the word at each place
     previous   [S, C, W] the piece before it      inside  [S, C, W] whether it continues a word
     real       [S, C, W] false at padding         distance  [S, C] of the approval: 0 is the nearest
+    expected   [S, C, W] log-probability that the model itself gave the word there: what a human has corrected is low
     """
 
     keys: Tensor
@@ -55,9 +56,10 @@ class Places:
     inside: Tensor
     real: Tensor
     distance: Tensor
+    expected: Tensor
 
     def rows(self, index: Tensor) -> Places:
-        parts = (self.keys, self.ids, self.previous, self.inside, self.real, self.distance)
+        parts = (self.keys, self.ids, self.previous, self.inside, self.real, self.distance, self.expected)
         return Places(*(part.index_select(0, index) for part in parts))
 
 
@@ -121,7 +123,8 @@ class MemoryPointer(nn.Module):
         ids = _of_places(places.ids, index, queries.shape[1])
         best = similar.masked_fill(~places.real[:, None], -1.0).flatten(2).amax(-1).flatten()
         inside = _of_places(places.inside, index[:, :1], queries.shape[1])[:, 0]
-        share = self._share(chosen, ids, best, inside, look_up)
+        expected = (chosen * _of_places(places.expected, index, queries.shape[1])).sum(-1)
+        share = self._share(chosen, ids, best, inside, expected, look_up)
         anything = places.real.flatten(1).any(1).repeat_interleave(queries.shape[1])
         return Pointed(share * anything, ids, chosen, index)
 
@@ -141,8 +144,11 @@ class MemoryPointer(nn.Module):
             scores = scores.masked_fill(~chosen[..., None], FAR_BELOW)
         return scores.flatten(2).softmax(-1).view(scores.shape)
 
-    def _share(self, weights: Tensor, ids: Tensor, similar: Tensor, inside: Tensor, look_up: LookUp) -> Tensor:
-        """[T] from what memory and model say: how like, how sure, and whether they agree."""
+    def _share(
+        self, weights: Tensor, ids: Tensor, similar: Tensor, inside: Tensor, expected: Tensor, look_up: LookUp
+    ) -> Tensor:
+        """[T] from what memory and model say: how like, how sure, and whether they agree, here and where the word was
+        approved. A word that the model did not expect there either was put there by a human."""
         words = torch.einsum("tn,tmn->tm", weights, (ids[:, :, None] == ids[:, None]).to(weights.dtype))  # [T, n]
         found, highest = look_up(ids)
         said, place = words.max(-1)
@@ -158,6 +164,7 @@ class MemoryPointer(nn.Module):
                 agree.gather(1, place[:, None])[:, 0].to(weights.dtype),
                 (weights * agree).sum(-1),
                 inside.to(weights.dtype),
+                expected.clamp_min(-20) / 5,
             ),
             -1,
         )

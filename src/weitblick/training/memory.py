@@ -260,10 +260,12 @@ def _places(
     layout = Layout.of([len(sentence.labels) for sentence in pool], device=pool[0].labels.device)
     attended = torch.cat([sentence.attended for sentence in pool]).float()
     keys = layout.pad(pointer.keys(DecoderStates(attended, attended)))
-    tables = [layout.pad(torch.cat([getattr(s, name) for s in pool])) for name in ("labels", "previous", "inside")]
+    tables = [
+        layout.pad(torch.cat([getattr(s, name) for s in pool])) for name in ("labels", "previous", "inside", "own")
+    ]
     count = max(map(len, chosen))
     index = torch.tensor([numbers + [0] * (count - len(numbers)) for numbers in chosen], device=keys.device)
     there = torch.tensor([[k < len(numbers) for k in range(count)] for numbers in chosen], device=keys.device)
     far = keys.new_tensor([row + [0.0] * (count - len(row)) for row in distances])
-    ids, previous, inside = (table[index] for table in tables)
-    return Places(keys[index], ids, previous, inside, layout.mask[index] & there[..., None], far)
+    ids, previous, inside, expected = (table[index] for table in tables)
+    return Places(keys[index], ids, previous, inside, layout.mask[index] & there[..., None], far, expected)

@@ -26,6 +26,8 @@ from weitblick.translation.units import Unit
 
 NO_POINTER = "this model cannot use approved translations: it has no pointer to them"
 HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.dir=DATA"
+KEY_FORMAT = b"2"
+"""Of what is stored with a pair: `_packed`."""
 MOST_KEPT = 5000
 """Pairs whose keys stay in RAM."""
 MOST_NEARER = 20
@@ -177,7 +179,7 @@ class Approvals:
     def fingerprint(self) -> str:
         """Tells models apart whose keys differ."""
         if self._fingerprint is None:
-            digest = hashlib.sha256()
+            digest = hashlib.sha256(KEY_FORMAT)
             for part in (self.model.sentence, self.pointer.key):
                 for parameter in part.parameters():
                     digest.update(parameter.detach().cpu().float().numpy().tobytes())
@@ -255,11 +257,13 @@ def _origin(pair: Pair) -> Origin:
 
 
 def _packed(keys: ApprovedKeys) -> bytes:
-    """Words as 32-bit, `inside` as 8-bit integers, keys as 16-bit floats."""
+    """Words as 32-bit, `inside` as 8-bit integers, keys and what was expected as 16-bit floats."""
     words = np.asarray(keys.words, dtype="<i4")
     inside = np.asarray(keys.inside, dtype=np.uint8)
     states = keys.keys.detach().cpu().numpy().astype("<f2")
-    return len(words).to_bytes(4, "little") + words.tobytes() + inside.tobytes() + states.tobytes()
+    expected = keys.expected.detach().cpu().numpy().astype("<f2")
+    parts = (words.tobytes(), inside.tobytes(), states.tobytes(), expected.tobytes())
+    return len(words).to_bytes(4, "little") + b"".join(parts)
 
 
 def _unpacked(data: bytes, dimension: int) -> ApprovedKeys:
@@ -267,4 +271,6 @@ def _unpacked(data: bytes, dimension: int) -> ApprovedKeys:
     words = np.frombuffer(data, "<i4", count, 4)
     inside = np.frombuffer(data, np.uint8, count, 4 + 4 * count)
     states = np.frombuffer(data, "<f2", (count + 1) * dimension, 4 + 5 * count).reshape(count + 1, dimension)
-    return ApprovedKeys(torch.from_numpy(states.astype(np.float32)), words.tolist(), inside.astype(bool).tolist())
+    expected = np.frombuffer(data, "<f2", count + 1, 4 + 5 * count + 2 * states.size)
+    floats = (torch.from_numpy(part.astype(np.float32)) for part in (states, expected))
+    return ApprovedKeys(*floats, words.tolist(), inside.astype(bool).tolist())

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import IdLists, Packed
+from weitblick.batches.batch import IdLists
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.model.words import WordDistribution
-from weitblick.text.special import EOS
 from weitblick.translation.options import TranslationOptions
 
 LESS = 0.1
@@ -46,16 +45,9 @@ def changed_by_context(
         own = memory.index_select(0, rows)
         then, now = (model.decode(target, own, source.layout, offered).words for offered in (before, context))
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
-        changed[target.layout.sentence[_steps_that_differ(then, now, _labels(target))]] = True
+        changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens())]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
         first += target.layout.sentences
-
-
-def _labels(target: Packed) -> Tensor:
-    """[T] the word that each step must predict: the next one, and the end."""
-    labels = target.tokens.roll(-1)
-    labels[target.layout.starts + target.layout.lengths - 1] = EOS
-    return labels
 
 
 def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor) -> Tensor:
