@@ -224,5 +224,5 @@ class _Bank:
         index = torch.tensor(numbers, device=self.keys.device)
         width = max(self.lengths[number] for row in numbers for number in row)
         ids, previous, inside, real, expected = (table[:, :width][index] for table in self.tables)
-        far = self.keys.new_tensor(distances)
-        return Places(self.keys[:, :width][index], ids, previous, inside, real, far, expected)
+        distance = self.keys.new_tensor(distances)
+        return Places(self.keys[:, :width][index], ids, previous, inside, real, distance, expected)

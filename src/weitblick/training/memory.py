@@ -260,9 +260,8 @@ def _places(
     layout = Layout.of([len(sentence.labels) for sentence in pool], device=pool[0].labels.device)
     attended = torch.cat([sentence.attended for sentence in pool]).float()
     keys = layout.pad(pointer.keys(DecoderStates(attended, attended)))
-    tables = [
-        layout.pad(torch.cat([getattr(s, name) for s in pool])) for name in ("labels", "previous", "inside", "own")
-    ]
+    columns = ("labels", "previous", "inside", "own")
+    tables = [layout.pad(torch.cat([getattr(sentence, name) for sentence in pool])) for name in columns]
     count = max(map(len, chosen))
     index = torch.tensor([numbers + [0] * (count - len(numbers)) for numbers in chosen], device=keys.device)
     there = torch.tensor([[k < len(numbers) for k in range(count)] for numbers in chosen], device=keys.device)

@@ -272,5 +272,5 @@ def _unpacked(data: bytes, dimension: int) -> ApprovedKeys:
     inside = np.frombuffer(data, np.uint8, count, 4 + 4 * count)
     states = np.frombuffer(data, "<f2", (count + 1) * dimension, 4 + 5 * count).reshape(count + 1, dimension)
     expected = np.frombuffer(data, "<f2", count + 1, 4 + 5 * count + 2 * states.size)
-    floats = (torch.from_numpy(part.astype(np.float32)) for part in (states, expected))
-    return ApprovedKeys(*floats, words.tolist(), inside.astype(bool).tolist())
+    keys, likely = (torch.from_numpy(part.astype(np.float32)) for part in (states, expected))
+    return ApprovedKeys(keys, likely, words.tolist(), inside.astype(bool).tolist())
