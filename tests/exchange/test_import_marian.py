@@ -320,7 +320,8 @@ def test_the_commands(whole: Path, tmp_path: Path) -> None:
     result = run(app, ["import", str(whole), "-o", ours])
     assert result.exit_code == 0, result.output
     for options, wishes in (([], {}), (["--beam", "1"], {"num_beams": 1})):
-        result = run(app, ["translate", str(tmp_path / "t.en"), "-m", ours, "--no-context", "--from", "text", *options, "-q"])
+        arguments = [str(tmp_path / "t.en"), "-m", ours, "--no-context", "--from", "text", *options, "-q"]
+        result = run(app, ["translate", *arguments])
         assert result.exit_code == 0, result.output
         lines = result.stdout.splitlines()
         assert len(lines) == len(TEXTS)
