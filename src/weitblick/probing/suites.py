@@ -3,6 +3,7 @@ original JSON, whose documents are files of their own."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -50,12 +51,15 @@ def _json_lines(lines: Sequence[str], path: str | Path) -> Iterator[ContrastItem
     name = "standard input" if str(path) == STANDARD else str(path)
     for number, line in enumerate(lines, 1):
         if line.strip():
-            contrapro = '"src"' in line and '"source"' not in line
+            contrapro = '"src"' in line and not SOURCE_KEY.search(line)  # a noun may be "source", too
             yield (
                 _OneContextSentence.item(line, name, number)
                 if contrapro
                 else ContrastItem.from_line(line, name, number)
             )
+
+
+SOURCE_KEY = re.compile(r'"source"\s*:')
 
 
 class _OneContextSentence(BaseModel):
