@@ -93,6 +93,36 @@ def test_ordinary_text_is_not_protected() -> None:
     assert [text[start:end] for start, end in protected_spans(text)] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("The word 東京 is in C:\\temp.", ["東京", "C:\\temp"]),
+        ("He said שלום עולם and left.", ["שלום עולם"]),
+        ("It has 100 m² and E = mc2.", ["100 m²", "E = mc2"]),
+        ("Johnson & Johnson make bread & butter.", ["&"]),
+    ],
+)
+def test_what_is_protected(text: str, kept: list[str]) -> None:
+    assert [text[start:end] for start, end in protected_spans(text)] == kept
+
+
+def test_text_of_another_script_stays_and_an_ampersand_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("Time & money are short\n\nשלום עולם\n\nWait...\n\n...for it\n", encoding="utf-8")
+    assert read_file(path).veiled().sources == ["Time and money are short", "Wait...", "for it"]
+    finished = each(lambda source: source.upper().strip(".") + ".")
+    assert translated(path, None, finished) == "TIME AND MONEY ARE SHORT\n\nשלום עולם\n\nWAIT...\n\n...FOR IT\n"
+
+
+def test_sentences_without_spaces_between_them(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("我很好。他来了！", encoding="utf-8")
+    file = read_file(tmp_path / "x.txt", language="zh")
+    assert file.document.sources == ["我很好。", "他来了！"]
+    english = {"我很好。": "I am fine.", "他来了！": "He came!"}
+    document = each(english.__getitem__)(file.document)
+    assert file.rendered(document)[0].decode() == "I am fine. He came!"
+
+
 def test_numbers_are_checked() -> None:
     assert lost_numbers("In 1999 it was 1,234.5 of 3.", "1999 waren es 1.234,5 von drei.") == []
     assert lost_numbers("In 1999 it was 42.", "Es war 24.") == ["1999", "42"]

@@ -113,10 +113,17 @@ class Pieces:
             text = " ".join(_words(text))
             if self._spaced and text.startswith(" "):
                 text = text[1:]
+                self._space_behind_mark()
         if text:
             self._text.append(text)
             self._length += len(text)
             self._spaced = text[-1].isspace()
+
+    def _space_behind_mark(self) -> None:
+        """A mark with spaces on both sides (an image) keeps the second, which the text around it has no use for."""
+        last = self._codes[-1] if self._codes else None
+        if last is not None and last.kind == "alone" and last.raw and last.at == self._length:
+            self._codes[-1] = replace(last, raw=last.raw + " ")
 
     def code(self, code: Code) -> None:
         if code.kind == "word" and code.shown.startswith("⟦") and self._text and self._text[-1][-1].isalnum():

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from weitblick.documents.corpora.prose import sentence_splitter
 from weitblick.documents.document import Document, Sentence
 from weitblick.files import atomic_path
 from weitblick.formats.blocks import BREAK, Block
 from weitblick.formats.flows import flows_of
-from weitblick.formats.placeholders import insert_words
+from weitblick.formats.placeholders import CONJUNCTIONS, insert_words
 from weitblick.formats.protection import lost_numbers
 from weitblick.formats.rendering import FlowSentence, TranslatedFlow, units_of
 from weitblick.translation.alignment import Alignment, align_by_place
 
+OPEN_END = re.compile(r"\.{3}$|…$")
 REFERENCE = re.compile("\ufdd0(\\d+):(\\d+)\ufdd1")
 
 Align = Callable[[Sequence[tuple[str, str]]], list[Alignment]]
@@ -60,8 +60,9 @@ class TranslatableFile:
     document: Document = field(init=False)
 
     def __post_init__(self) -> None:
-        self._flows = list(flows_of(self.content.blocks, sentence_splitter(self.language)))
-        self._units = [unit for number, flow in enumerate(self._flows) for unit in units_of(number, flow)]
+        self._flows = list(flows_of(self.content.blocks, self.language))
+        joining = CONJUNCTIONS.get(re.split("[-_]", self.language.lower())[0], "&")
+        self._units = [unit for number, flow in enumerate(self._flows) for unit in units_of(number, flow, joining)]
         sentences = tuple(self._sentence(unit) for unit in self._units)
         self.document = Document(self.path.stem or "1", sentences, {"format": self.format})
 
@@ -226,7 +227,11 @@ def _like(source: str, target: str) -> str:
 
 def _ended(source: str, target: str) -> str:
     """A heading or a cell has no full stop because a model that has only seen sentences puts one there."""
-    if not target.endswith(".") or target.endswith("..") or source.endswith(tuple(".!?…。！？;,-–—")):
+    if not target.endswith(".") or target.endswith(".."):
+        return target
+    if dots := OPEN_END.search(source):
+        return target[:-1] + dots[0]
+    if source.endswith(tuple(".!?…。！？;,-–—")):
         return target
     return target[:-1] + ":" if source.endswith(":") else target[:-1] or target
 

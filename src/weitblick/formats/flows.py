@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
-from weitblick.documents.corpora.prose import Splitter, split_exactly
+from weitblick.documents.corpora.prose import sentence_splitter, split_exactly
 from weitblick.formats.blocks import BREAK, WORD, Block, Code
-from weitblick.formats.protection import SYMBOLS
+from weitblick.formats.protection import SYMBOLS, is_latin
 
 SEVERAL = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s+\S|[。！？]")  # where a second sentence may begin
 END = re.compile(r"([.!?])\s+(?=\S)")
 NOT_PLAIN = re.compile(r"[\"“”„«»()\[\]…。！？:]|[.!?]{2}|(?:^|\W)'|'(?:\W|$)|[.!?](?=[^\s\d])|(?:^|\s)\d+[.)]")
-SHORTENED = {"approx", "dept", "govt", "vols", "univ", "assn", "corp", "prof", "figs", "secs", "paras", "arts"}
-WORD_END = re.compile(rf"({WORD}[.!?][\"'”’»)\]]*)\s+(?=[\"'“‘«(]?[A-ZÀ-Ý{WORD}])")
+SHORTENED = {"approx", "govt", "vols", "figs", "secs", "paras", "arts"}  # beside those that pysbd knows
+UNSPACED = re.compile(r"[。！？][”’」』）]*(?=[^\s。！？”’」』）])")  # behind these no space is written
+WORD_END = re.compile(rf"({WORD}[.!?][\"'”’»)\]]*)\s+[\"'“‘«(]?(\S)")
 SEPARATOR = re.compile(r"\s[|•·]\s")
-SOUND = re.compile(r"\s*(?:\[[^\[\]]*\]|\([A-Z][A-Z ,.'-]{2,}\))(?=\s+\S)")  # [MUSIC] (SIGHS)
+SOUND = re.compile(r"\s*(?:\[[^\[\]]*\]|\([^\W\d_][^()]{2,}\))(?=\s+\S)")  # [MUSIC] (SIGHS)
+DOTS = re.compile(r"(?:(?:\.{3}|…)\s*)?")  # what was left open goes on
 ENDED = re.compile(r"[.!?…:;。！？♪][\"'”’»)\]]*\s*$")
-GOES_ON = re.compile(r"\s*[\"'“‘«(]?[a-zà-öø-ÿ]")
+FIRST = re.compile(r"\s*[\"'“‘«(]?(\w)")
 LEFT_OPEN = re.compile(r"[,–-]\s*$")
 
 
@@ -45,7 +48,28 @@ class Flow:
         return [code for code in self.codes if code.kind == "word" and stretch.start <= code.at < stretch.end]
 
 
-def flows_of(blocks: Iterable[Block], split: Splitter) -> Iterator[Flow]:
+@dataclass(frozen=True)
+class _Language:
+    """How a language ends its sentences: pysbd's rules, and the words that it knows to be shortened."""
+
+    split: Callable[[str], list[str]]
+    shortened: frozenset[str]
+
+    @staticmethod
+    @cache
+    def of(language: str) -> _Language:
+        from pysbd.languages import LANGUAGE_CODES
+
+        rules = LANGUAGE_CODES.get(re.split("[-_]", language.lower())[0], LANGUAGE_CODES["en"])
+        known = {str(word).rstrip(".") for word in rules.Abbreviation.ABBREVIATIONS}
+        return _Language(sentence_splitter(language), frozenset(known | SHORTENED))
+
+
+def flows_of(blocks: Sequence[Block], language: str) -> Iterator[Flow]:
+    """Blocks of another script than the file's are left as they are: no model of its language can read them."""
+    split = _Language.of(language)
+    if is_latin("".join(block.text for block in blocks)):
+        blocks = [block for block in blocks if block.status or is_latin(block.text)]
     run: list[Block] = []
     for block in blocks:
         if run and not (block.follows and block.status is None and run[-1].status is None):
@@ -56,7 +80,7 @@ def flows_of(blocks: Iterable[Block], split: Splitter) -> Iterator[Flow]:
         yield _flow(run, split)
 
 
-def _flow(blocks: Sequence[Block], split: Splitter) -> Flow:
+def _flow(blocks: Sequence[Block], split: _Language) -> Flow:
     text = ""
     codes: list[Code] = []
     starts: list[int] = []
@@ -75,11 +99,11 @@ def _flow(blocks: Sequence[Block], split: Splitter) -> Flow:
     return Flow(tuple(blocks), text, tuple(codes), tuple(starts), tuple(stretches))
 
 
-def _stretches(text: str, inside: set[int], signs: set[int], wrapped: bool, split: Splitter) -> Iterator[Stretch]:
+def _stretches(text: str, inside: set[int], signs: set[int], wrapped: bool, split: _Language) -> Iterator[Stretch]:
     """The sentences of a text. A break that a block holds ends a sentence unless that clearly goes on behind it; of a
     border between blocks the format has already said that sentences cross it."""
     start = 0
-    separated = [found.end() for found in (SOUND.match(text),) if found]
+    separated = [found.end() for found in (SOUND.match(text),) if found and (found[0].isupper() or "[" in found[0])]
     separated += [found.start() for found in SEPARATOR.finditer(text)]
     for place in [*sorted({*_line_ends(text, inside, wrapped), *separated}), len(text)]:
         for first, last in _sentences(text[start:place].replace(BREAK, " "), split):
@@ -93,57 +117,64 @@ def _line_ends(text: str, inside: set[int], wrapped: bool) -> Iterator[int]:
         if letter != BREAK or place not in inside or wrapped:
             continue
         before, behind = text[:place].rpartition(BREAK)[2], text[place + 1 :]
-        goes_on = GOES_ON.match(behind) and not ENDED.search(before) and before.strip()
+        first = FIRST.match(behind)
+        goes_on = first and first[1].islower() and not ENDED.search(before) and before.strip()
         if not (goes_on or LEFT_OPEN.search(before)):
             yield place
 
 
-def _sentences(text: str, split: Splitter) -> Iterator[tuple[int, int]]:
+def _sentences(text: str, language: _Language) -> Iterator[tuple[int, int]]:
     if not SEVERAL.search(text):
         yield 0, len(text)
         return
-    plain = _plain_sentences(text)
+    plain = _plain_sentences(text, language)
     if plain is not None:
         yield from plain
         return
     position = 0
-    for sentence, trailing in split_exactly(text.replace(WORD, "X"), split):
-        yield from _cut_behind_words(text, position, position + len(sentence))
+    for sentence, trailing in split_exactly(text.replace(WORD, "X"), language.split):
+        for first, last in _cut_behind_words(text, position, position + len(sentence)):
+            for found in UNSPACED.finditer(text, first, last):
+                yield first, found.end()
+                first = found.end()
+            yield first, last
         position += len(sentence) + len(trailing)
 
 
 def _cut_behind_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A splitter takes a word that it cannot see for an initial, behind which a sentence goes on."""
     for found in WORD_END.finditer(text, start, end):
-        yield start, found.end(1)
-        start = found.end()
+        if found[2] == WORD or found[2].isupper():
+            yield start, found.end(1)
+            start = found.end(1) + len(text[found.end(1) :]) - len(text[found.end(1) :].lstrip())
     yield start, end
 
 
-def _plain_sentences(text: str) -> list[tuple[int, int]] | None:
+def _plain_sentences(text: str, language: _Language) -> list[tuple[int, int]] | None:
     """The sentences of a text in which no end can be mistaken; None if one can, which is for the splitter to say. It
     takes 10 microseconds a character, most of the time that reading a long file takes."""
     if NOT_PLAIN.search(text):
         return None
     ends = list(END.finditer(text))
-    if not all(_is_plain(text, end) for end in ends):
+    if not all(_is_plain(text, end, language.shortened) for end in ends):
         return None
     starts = [0, *(end.end() for end in ends)]
     stops = [*(end.end(1) for end in ends), len(text)]
     return list(zip(starts, stops, strict=True))
 
 
-def _is_plain(text: str, end: re.Match[str]) -> bool:
+def _is_plain(text: str, end: re.Match[str], shortened: frozenset[str]) -> bool:
     """A long word in small letters before the mark, a capital letter behind it."""
     word = text[: end.start()].rpartition(" ")[2]
     following = text[end.end() : end.end() + 1]
-    return following.isupper() and (end[1] != "." or (len(word) > 3 and word.islower() and word not in SHORTENED))
+    return following.isupper() and (end[1] != "." or (len(word) > 3 and word.islower() and word not in shortened))
 
 
 def _trimmed(text: str, signs: set[int], start: int, end: int) -> Stretch | None:
     """Without white space and ornaments (bullets, notes, dashes) around it; nothing if no letter is left."""
     while start < end and (start in signs or _ornament(text, start, end, 1)):
         start += 1
+    start += len(DOTS.match(text, start, end)[0])  # type: ignore[index]  # it matches the empty string
     while end > start and (end - 1 in signs or _ornament(text, end - 1, start - 1, -1)):
         end -= 1
     if text[start:end][:1] == "[" and text.find("]", start, end) == end - 1:  # a sound, a remark

@@ -20,13 +20,16 @@ from weitblick.formats.file import Content, reference
 from weitblick.formats.markup import ATTRIBUTE, Role, Token, ends_of, inline, tokens_of
 
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
-RAW = re.compile(r"<(script|style|textarea|xmp|template)\b[^>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+RAW = re.compile(
+    r"<!--.*?-->|<!\[(?:if|endif)[^>]*>|<(script|style|textarea|xmp|template)\b[^>]*>.*?</\1\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
 INLINE = {
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "label"),
     *("mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "u"),
 }
 WORDS = {"code", "kbd", "samp", "tt", "var", "math"}
-MARKS = {"img", "wbr", "input", "svg", "object", "iframe", "audio", "video", "canvas", "map", "embed", "picture"}
+MARKS = {"img", "wbr", "input", "svg", "iframe", "map", "embed", "picture"}
 UNREAD = {"pre"}
 READ_ATTRIBUTES = {"alt", "title", "placeholder", "aria-label", "aria-description", "summary"}
 READ_META = {
@@ -122,7 +125,7 @@ def _tokens(text: str) -> list[Token]:
     position = 0
     for found in RAW.finditer(text):
         tokens += _shifted(text[position : found.start()], position)
-        tokens.append(Token("other", found.start(), found.end(), found[0], "script"))
+        tokens.append(Token("other", found.start(), found.end(), found[0]))
         position = found.end()
     return tokens + _shifted(text[position:], position)
 

@@ -26,6 +26,13 @@ LAST = FIRST + 0x8000
 LETTERS = "KGHJXDVZYWUFCBQ"  # the shipped model copies K1 best: of 192 names 81%, of G1 81%, of X1 72%
 NUMBERS = ("37", "46", "58", "73", "84", "92")
 RUN = re.compile(f"[{chr(FIRST)}-{chr(LAST - 1)}](?: ?[{chr(FIRST)}-{chr(LAST - 1)}])*")
+CONJUNCTIONS = {
+    **{"en": "and", "de": "und", "nl": "en", "sv": "och", "da": "og", "nb": "og", "no": "og", "fr": "et", "es": "y"},
+    **{"pt": "e", "it": "e", "ca": "i", "ro": "și", "pl": "i", "cs": "a", "sk": "a", "sl": "in", "hr": "i", "fi": "ja"},
+    **{"et": "ja", "hu": "és", "tr": "ve", "ru": "и", "uk": "і", "bg": "и", "el": "και"},
+}
+"""What a model reads for an & between words: hardly any has seen that sign."""
+AMPERSAND = re.compile("(?<= )&(?= )")
 FAMILIAR = str.maketrans("—“”‟«»[]\u00a0\n", '–"""""()  ')
 
 
@@ -48,12 +55,13 @@ class Words:
     runs: tuple[str, ...]
     names: tuple[str, ...]
     letter: str
+    joining: str
 
     @staticmethod
-    def of(source: str, shown: Sequence[str], attempt: int = 0) -> Words:
+    def of(source: str, shown: Sequence[str], joining: str = "&", attempt: int = 0) -> Words:
         """`source` decides the names: none may be there already. Another attempt gives others."""
         if not shown:
-            return Words(source, (), (), (), "")
+            return Words(source, (), (), (), "", joining)
         letters = LETTERS[attempt:] + LETTERS[:attempt]
         text = source + " ".join(shown)
         letter = next((one for one in letters if not re.search(rf"{one}\d", text)), letters[0])
@@ -63,11 +71,11 @@ class Words:
         for place, run in enumerate(runs, 1):
             number = next(numbers, None) if len(run) == 1 and is_count(shown[ord(run) - FIRST]) else None
             names.append(number or f"{letter}{place}")
-        return Words(source, tuple(shown), runs, tuple(names), letter)
+        return Words(source, tuple(shown), runs, tuple(names), letter, joining)
 
     def again(self) -> Words:
         """The same words with other names."""
-        return Words.of(self.source, self.shown, 1)
+        return Words.of(self.source, self.shown, self.joining, 1)
 
     def show(self, inside: str) -> str:
         if not self.shown:
@@ -75,15 +83,19 @@ class Words:
         return "".join(self.shown[ord(letter) - FIRST] if is_word(letter) else letter for letter in inside)
 
     def veil(self, inside: str) -> str:
-        named = "".join(name for _, name in self._named(inside)) if self.shown else inside
+        named = inside if self._is_plain(inside) else "".join(name for _, name in self._named(inside))
         return named.translate(FAMILIAR)
+
+    def _is_plain(self, inside: str) -> bool:
+        """Whether a model reads a text as it is."""
+        return not self.shown and "&" not in inside
 
     def _named(self, inside: str) -> Iterator[tuple[int, str]]:
         """The text in parts: how many characters each has, and how a model reads it."""
         place = 0
         while place < len(inside):
             if not self.shown or not is_word(inside[place]):
-                yield 1, inside[place]
+                yield 1, self.joining if AMPERSAND.match(inside, place) else inside[place]
                 place += 1
                 continue
             found = [n for n, run in enumerate(self.runs) if inside.startswith(run, place)]
@@ -111,8 +123,9 @@ class Words:
             return found[1] + self.runs[number]
 
         numbers = [name for name in self.names if name.isdigit()]
-        pattern = "|".join([rf"{self.letter} ?\d+", *(rf"(?<![.,]){name}(?![.,]\d)" for name in numbers)])
-        return re.sub(rf"( ?)(?<![A-Za-z0-9])({pattern})(?!\d)", word, text).strip()
+        named = rf"(?<![A-Z0-9]){self.letter} ?\d+"  # it may cling to a word, as what it stands for did
+        pattern = "|".join([named, *(rf"(?<![\w.,]){name}(?![.,]\d)" for name in numbers)])
+        return re.sub(rf"( ?)({pattern})(?!\d)", word, text).strip()
 
     def find(self, text: str) -> str:
         """Shown text as inside text: of equal words each takes the next place."""
@@ -141,7 +154,7 @@ class Words:
         )
 
     def _inside_spans(self, inside: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        if not self.shown:
+        if self._is_plain(inside):
             return tuple(spans)
         widths = [part for width, name in self._named(inside) for part in (len(name), *[0] * (width - 1))]
         places = list(accumulate(widths, initial=0))

@@ -155,24 +155,35 @@ def _separate(nodes: list[Node]) -> None:
     nodes.sort(key=lambda node: (node.first, node.edge, node.start, node.last))
     kept: list[Node] = []
     for node in nodes:
-        before = kept[-1] if kept else None
-        if before is None or before.last <= node.first:
+        reaching = [one for one in kept if one.last > node.first]
+        if not reaching:
             kept.append(node)
-        elif node.fixed or node.holds_fixed(node.first, before.last):
-            if before.holds_fixed(node.first, before.last) or before.first == node.first or before.fixed:
-                before.inside.append(node)
-                before.last = max(before.last, node.last)
-                _separate(before.inside)
-            else:
-                before.last = node.first
-                _clip(before.inside, before.last)
-                kept.append(node)
+        elif not (node.fixed or node.holds_fixed(node.first, reaching[-1].last)):
+            _move(node, reaching[-1].last)
+            kept.append(node)
+        elif home := next((one for one in reaching if _takes(one, node.first)), None):
+            home.inside.append(node)
+            home.last = max(home.last, node.last)
+            _separate(home.inside)
+            for one in kept[kept.index(home) + 1 :]:
+                _move(one, home.last)
         else:
-            node.first = before.last
-            node.last = max(node.first, node.last)
-            _raise(node.inside, node.first)
+            for one in reaching:
+                _clip([one], node.first)
             kept.append(node)
     nodes[:] = kept
+
+
+def _takes(node: Node, place: int) -> bool:
+    """Whether what must stand at a place goes inside a node that reaches beyond it, because that cannot end there."""
+    return node.fixed or node.first == place or node.holds_fixed(place, node.last)
+
+
+def _move(node: Node, low: int) -> None:
+    """A node begins no earlier than `low`."""
+    node.first = max(node.first, low)
+    node.last = max(node.first, node.last)
+    _raise(node.inside, low)
 
 
 def _clip(nodes: Sequence[Node], high: int) -> None:

@@ -22,7 +22,7 @@ PROTECTED = re.compile(
     | \\[ntr"\\]                                                          # escapes spelled out
     | \b[\w-]+(?:\.[\w-]+)*\.(?:py|js|ts|css|html?|xml|json|ya?ml|toml|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|odt|png|jpe?g
         |gif|svg|mp[34]|zip|gz|exe|dll|so|sh|conf|cfg|ini|log|c|h|cpp|java|rb|go|rs|com|org|net|eu|de)\b  # files
-    | (?<![\w/])(?:~|\.{1,2})?(?:/[\w.+-]+){2,}/? | \b[A-Za-z]:\\[\w\\.+-]+           # paths
+    | (?<![\w/])(?:~|\.{1,2})?(?:/[\w.+-]+){2,}/? | \b[A-Za-z]:\\[\w\\.+-]*[\w\\]     # paths
     | (?<![\w-])--[a-zA-Z]\w*(?:-\w+)*(?:=\S+)? | (?<![\w-])-[a-z](?![\w-])          # --options
     | \b\w+(?:::\w+|->\w+)+(?:\(\))? | \b\w+\(\)                           # a::b, a->b, f()
     | \b\w+_\w+\b | (?<!\w)_+(?![A-Z][a-z])\w+                             # snake_case
@@ -32,11 +32,13 @@ PROTECTED = re.compile(
     | \b\w+(?:[&@+\#]+\w+|\+\+|\#)(?!\w) | (?<!\w)[@\#]\w+                 # R&D, C++, #topic
     | \b\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?\b | \b\d{1,2}:\d{2}(?::\d{2})?\b                # dates, times
     | \+\d[\d ()/-]{5,}\d                                                                # telephones
-    | [$€£¥]\s?\d(?:[\d.,]*\d)? | \d(?:[\d.,]*\d)?\s?(?:[€£¥$]|°[CF]?) | §+\s?\d+\w*     # amounts, degrees, articles
+    | [$€£¥]\s?\d(?:[\d.,]*\d)? | \d(?:[\d.,]*\d)?\s?(?:[€£¥$]|°[CF]?|[kdcmµ]?m[²³]) | §+\s?\d+\w*   # amounts, articles
+    | \b[A-Za-z]\ ?=\ ?\w{1,6}\b                                                         # E = mc2
+    | '[{}|\#]+'                                                                         # quoted in ICU messages
     | \d+(?:\.\d+)?(?:\s*[*+=×÷<>≤≥]\s*\d+(?:\.\d+)?)+                                   # 5 * 3 = 15
     | \bv?\d+(?:\.\d+){2,}\b                                                             # versions
     | [\U000f0000-\U0010ffff]+                                                           # of private use
-    | [&<>*=\#~^\\@+_{}©®™→←↑↓↔⇒×÷±≤≥≈≠✓✔✗★☆§°½¼¾²³]+                                 # what is no language
+    | (?!(?<=[a-z]\ )&\ [a-z])[&<>*=\#~^\\@+_{}©®™→←↑↓↔⇒×÷±≤≥≈≠✓✔✗★☆§°½¼¾²³]+         # what is no language
     """,
     re.VERBOSE,
 )
@@ -47,7 +49,14 @@ COUNT = re.compile(
     | [$€£¥]\s?\d.* | \d.*[€£¥$]""",
     re.VERBOSE,
 )
-HINT = re.compile(r"[^\w\s,.;:!?'\"’()“”„–…-]|[\d_½¼¾²³]|[a-z][A-Z]|\w\.\w|(?<![\w-])-+[a-zA-Z]|\(\)|::")
+FOREIGN = re.compile(
+    r"[\u0370-\u1dff\u1f00-\u1fff\u2c00-\u2c5f\u2c80-\u2dff\u3040-\ud7ff\uf900-\ufaff\ufb1d-\ufdcf\ufe70-\ufefc]"
+)
+"""A letter of another script than Latin."""
+FOREIGN_WORDS = re.compile(rf"{FOREIGN.pattern}+(?:[ \u3000-\u303f]+{FOREIGN.pattern}+)*")
+HINT = re.compile(
+    r"[^\w\s,.;:!?'\"’()“”„–…-]|[\d_½¼¾²³]|[a-z][A-Z]|\w\.\w|(?<![\w-])-+[a-zA-Z]|\(\)|::|" + FOREIGN.pattern
+)
 """What is in everything that is protected: most text has nothing of it, which saves two thirds of the time."""
 COMMON = re.compile(r"(?:Mc|Mac|De|La|Le|Di|Van|O)[A-Z][a-z]+|[A-Z]?[a-z]+[A-Z]s?")  # names that look like identifiers
 NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
@@ -55,9 +64,20 @@ NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 
 def protected_spans(text: str) -> Iterator[tuple[int, int]]:
     """[start, end) of everything in a text that no model shall touch."""
-    for found in PROTECTED.finditer(text) if HINT.search(text) else ():
-        if not COMMON.fullmatch(found[0]):
-            yield found.span()
+    if not HINT.search(text):
+        return
+    spans = [found.span() for found in PROTECTED.finditer(text) if not COMMON.fullmatch(found[0])]
+    for found in FOREIGN_WORDS.finditer(text) if is_latin(text) else ():
+        if not any(start < found.end() and found.start() < end for start, end in spans):
+            spans.append(found.span())
+    yield from sorted(spans)
+
+
+def is_latin(text: str) -> bool:
+    """Whether a text is written in Latin letters, a few words in others left aside: a model of its language has never
+    seen these."""
+    foreign = len(FOREIGN.findall(text))
+    return foreign == 0 or 2 * foreign < sum(map(str.isalpha, text))
 
 
 def is_count(protected: str) -> bool:

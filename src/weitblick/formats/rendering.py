@@ -25,12 +25,12 @@ class FlowSentence:
     words: Words
 
 
-def units_of(number: int, flow: Flow) -> list[FlowSentence]:
+def units_of(number: int, flow: Flow, joining: str) -> list[FlowSentence]:
     units = []
     for stretch in flow.stretches:
         shown = [code.shown for code in flow.words_in(stretch)]
         source = number_words(flow.text[stretch.start : stretch.end])
-        units.append(FlowSentence(number, stretch, source, Words.of(source, shown)))
+        units.append(FlowSentence(number, stretch, source, Words.of(source, shown, joining)))
     return units
 
 
@@ -47,6 +47,8 @@ class TranslatedFlow:
         for unit, inside, alignment in rows:
             self._keep(position, unit.stretch.start)
             target = unit.source if inside is None else self._cut(unit, inside, alignment)
+            if stretches and position == unit.stretch.start and self.text[-1:].isascii() and target[:1].isascii():
+                self.text += " "  # no space between sentences in the source's script, but in the target's
             stretches.append(PlacedStretch(unit.stretch, len(self.text), len(target), alignment))
             self._add(unit, target)
             position = unit.stretch.end
