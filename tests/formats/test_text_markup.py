@@ -177,7 +177,7 @@ def test_markdown_structure(tmp_path: Path, translate: object) -> None:
         '(https://example.org/x_y "title")',
         "`foo_bar(x)`",
         '```python\nprint("untouched")\n```\n\n    indented code\n',
-        "![An image](a.png)",
+        "](a.png)",
         "[^1]: ",
         "</div>\n\n[ref]: https://example.org\n",
         "|---------|:-------:|\n",
@@ -214,3 +214,45 @@ def test_definitions_cells_with_bars_and_html_in_markdown(tmp_path: Path) -> Non
 def test_snake_case_and_stars_in_markdown_are_text(tmp_path: Path) -> None:
     result = translated(tmp_path / "a.md", "Use my_own_name and 5 * 3 here.\n", reversed_words)
     assert result == "here. 5 \\* 3 and my_own_name Use\n"
+
+
+EXTENDED = """\
+See [Foo Bar] and [foo bar][] and [no link] here.
+
+[^1]: Yes.
+[^2]: No, really not.
+[foo bar]: https://x.org
+
+!!! note "The title"
+    An admonition.
+
+> [!WARNING]
+> Take care.
+
+:::note
+A note.
+:::
+
+import Tabs from '@theme/Tabs'
+
+Press <kbd>Ctrl</kbd>+<kbd>C</kbd> now.
+$$
+x = y
+$$
+![A big cat](cat.png)
+"""
+
+
+def test_what_others_add_to_markdown_stays(tmp_path: Path) -> None:
+    result = translated(tmp_path / "r.mdx", EXTENDED, upper)
+    for kept in (
+        *(
+            "[^1]: YES.\n[^2]: NO, REALLY NOT.\n[foo bar]: https://x.org\n",
+            '!!! note "The title"\n    AN ADMONITION.\n',
+        ),
+        *("> [!WARNING]\n> TAKE CARE.\n", ":::note\nA NOTE.\n:::\n", "\nimport Tabs from '@theme/Tabs'\n"),
+        *("PRESS <kbd>Ctrl</kbd>+<kbd>C</kbd> NOW.", "$$\nx = y\n$$", "![A BIG CAT](cat.png)"),
+        *("][Foo Bar]", "][foo bar]", "\\[NO LINK\\]"),
+    ):
+        assert result.count(kept) == 1, kept
+    assert result.count("x = y") == 1

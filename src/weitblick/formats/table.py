@@ -54,7 +54,7 @@ FORMATS: dict[str, FileFormat] = {
             r"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<xliff",
         ),
         FileFormat("po", "gettext catalogues", (".po", ".pot"), read_po, r"(?:#.*\n)*msgid\s"),
-        FileFormat("markdown", "Markdown", (".md", ".markdown"), read_markdown),
+        FileFormat("markdown", "Markdown", (".md", ".markdown", ".mdx"), read_markdown),
         FileFormat(
             "html", "HTML", (".html", ".htm", ".xhtml"), read_html, r"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html)\b"
         ),
