@@ -390,9 +390,9 @@ def check_files(folder: Path, checksums: Mapping[str, str], listed_in: Path) -> 
             )
 
 
-def check_plain(path: Path) -> None:
+def check_plain(path: Path, remedy: str = "copy the whole folder again") -> None:
     """Refuses what is missing, and pipes and devices, which may never end."""
     if not path.exists():
-        raise UserError("no such file", where=path, remedy="copy the whole folder again")
+        raise UserError("no such file", where=path, remedy=remedy)
     if not path.is_file():
-        raise UserError("is not a plain file", where=path, remedy="copy the whole folder again")
+        raise UserError("is not a plain file", where=path, remedy=remedy)

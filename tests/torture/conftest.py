@@ -1,4 +1,4 @@
-"""What is attacked: a corpus of a few sentences, a run and its model that take a second or two to train."""
+"""What is attacked: a corpus of a few sentences, a run and its model that take a second or two to train, a memory."""
 
 from __future__ import annotations
 
@@ -50,13 +50,16 @@ def home(weitblick: Commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "suite.jsonl").write_text("\n".join(suite) + "\n", encoding="utf-8")
     (folder / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
     weitblick(folder, "train", "recipe.yaml", "data.dir=corpus", "output=run", seconds=600).sound()
+    pairs = ("corpus/dev.en", "corpus/dev.de")
+    for command in (("memory", "add", "project"), ("data", "shortlist", "-m", "run/best", "-o", "words.shortlist")):
+        assert weitblick(folder, *command, *pairs).sound().code == 0
     return folder
 
 
 @pytest.fixture
 def place(home: Path, tmp_path: Path) -> Path:
     """A folder with all of that but the run, to write in."""
-    for name in ("corpus", "document.en", "suite.jsonl", "recipe.yaml"):
+    for name in ("corpus", "document.en", "suite.jsonl", "recipe.yaml", "project", "words.shortlist"):
         if (home / name).is_dir():
             shutil.copytree(home / name, tmp_path / name)
         else:

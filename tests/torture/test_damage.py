@@ -94,6 +94,39 @@ def test_model_folders(weitblick: Commands, home: Path, open_place: Path) -> Non
         assert document.read_bytes() == (home / "document.en").read_bytes()
 
 
+def test_memories_and_shortlists(weitblick: Commands, home: Path, open_place: Path) -> None:
+    """A damaged memory may have lost pairs; a damaged shortlist is refused, or its words are those of the model."""
+    shutil.copy(home / "document.en", open_place / "document.en")
+    translate = ("translate", "document.en", "--beam", "1", "-m", str(home / "run" / "best"))
+    commands: list[tuple[str, ...]] = [
+        ("memory", "list", "project"),
+        ("memory", "matches", "document.en", "--memory", "project"),
+        ("memory", "add", "project", "document.en", "document.en"),
+        ("memory", "replace", "project", "1", "x"),
+        ("memory", "export", "project", "-o", "out.tmx"),
+        (*translate, "--shortlist", "words.shortlist"),
+    ]
+    for attack in attacks("memories_and_shortlists", IN_SUITE, 0.05):
+        way = WAYS[attack.number % len(WAYS)]
+        _copy(home / "project", open_place / "project")
+        shutil.copy(home / "words.shortlist", open_place / "words.shortlist")
+        (open_place / "words.shortlist").chmod(0o666)
+        files = [open_place / "project" / "pairs.sqlite", open_place / "words.shortlist"]
+        for path in files:
+            damage(path, way, attack, [home / "document.en", home / "run" / "best" / "model.safetensors"])
+        chosen = [attack.choice(commands[:-1]), commands[-1]]
+        for outcome in weitblick.each(open_place, chosen, **_reader(way)):
+            try:
+                outcome.sound()
+            except AssertionError as error:
+                raise AssertionError(f"{attack}, {way}\n{error}") from None
+        for path in files:
+            if path.is_symlink() or path.is_fifo():
+                path.unlink()
+            elif path.is_dir():
+                path.rmdir()
+
+
 def test_run_folders(weitblick: Commands, home: Path, open_place: Path) -> None:
     """A run that is finished, or stopped in the middle, with one file damaged: it ends with the same model, or says
     which file is wrong."""

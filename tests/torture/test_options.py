@@ -17,6 +17,7 @@ VALUES = (
     ".", "/proc", "a" * 300, "%s", "[1, 2]", "{a: 1}", "[[", "*a", "2020-01-01", "document.en", "corpus", "recipe.yaml",
     "en", "de", "fr", "xx-YY", "document.en/x", "auto", "cpu", "cuda:99",
 )  # fmt: skip
+MEMORY = "project/pairs.sqlite"
 LONG = {"serve", "demo", "train", "reproduce", "publish", "fetch", "complexity", "postedit"}
 """Commands that take minutes, use the network or never end when their options are right."""
 SMALL = {"--trials": "5", "--documents": "2", "--beam": "1"}
@@ -84,7 +85,7 @@ def test_options(weitblick: Commands, home: Path, place: Path, name: str) -> Non
         if parameter.opts[0].startswith("-") and parameter.name not in ("help", "install_completion")
     ]
     model = ["-m", str(home / "run" / "best")] if any(option == "--model" for option, _ in options) else []
-    inputs = contents(place)
+    inputs = {path: content for path, content in contents(place).items() if path != MEMORY}  # which commands change
 
     def make(attack: Attack) -> list[str]:
         given = [*name.split(), *ARGUMENTS[name], *model]
@@ -153,15 +154,19 @@ def test_no_input_is_an_output(weitblick: Commands, home: Path, place: Path) -> 
     (place / "terms.tsv").write_text("house\tHaus\n", encoding="utf-8")
     (place / "link.en").symlink_to("document.en")
     inputs = contents(place)
-    translate = ["translate", "document.en", "-m", "model", "--memory", "approved.tsv", "--glossary", "terms.tsv"]
-    translate += ["--keep", "terms.tsv", "-o"]
-    explain = ["explain", "document.en", "-m", "model", "--memory", "approved.tsv", "--format", "json", "-o"]
+    memories = ["--memory", "approved.tsv", "--memory", "project"]
+    translate = ["translate", "document.en", "-m", "model", *memories, "--glossary", "terms.tsv"]
+    translate += ["--keep", "terms.tsv", "--shortlist", "words.shortlist", "-o"]
+    explain = ["explain", "document.en", "-m", "model", *memories, "--format", "json", "-o"]
     convert = ["data", "convert", "corpus/dev.en", "corpus/dev.de", "--to", "tsv", "-o"]
+    shortlist = ["data", "shortlist", "corpus/dev.en", "corpus/dev.de", "-m", "model", "-o"]
     commands = [
         *([*translate, name] for name in ("document.en", "./link.en", ".", "approved.tsv", "terms.tsv")),
-        [*translate, "model/config.json"],
-        *([*explain, name] for name in ("document.en", "link.en", "approved.tsv", "model/text/pipeline.json")),
+        *([*translate, name] for name in ("model/config.json", "words.shortlist", MEMORY)),
+        *([*explain, name] for name in ("document.en", "link.en", "approved.tsv", "model/text/pipeline.json", MEMORY)),
         *([*convert, name] for name in ("corpus/dev.en", "corpus/../corpus/dev.de")),
+        *([*shortlist, name] for name in ("corpus/dev.en", "model/model.safetensors")),
+        ["memory", "export", "project", "-o", MEMORY],
     ]
     for outcome in weitblick.each(place, commands):
         assert outcome.sound().code == 2, outcome

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from weitblick.cli.console import log, print_json, progress_bar, set_log_level
-from weitblick.cli.loading import SHIPPED, check_inputs, files_of_model, load_translator, read_memory
+from weitblick.cli.loading import SHIPPED, check_inputs, files_read, load_translator, read_memory
 from weitblick.cli.options import Approved, Beam, Device, Json, Model, Quiet, Threads, Verbose
 from weitblick.cli.real_files import AnyFormat, sort_inputs
 from weitblick.errors import UserError
@@ -114,7 +114,7 @@ def explain(
     kind = _kind(output, format, statistics)
     check_inputs([path])
     output = output_in(output, Path(path).name)
-    protect_inputs([path, *(memory or []), *files_of_model(model)], [output])
+    protect_inputs([path, *files_read(model, memory)], [output])
     started = time.perf_counter()
     given = _Given(path, from_format, document, statistics, model, max(most or 0, 1), beam, device, threads, memory)
     if statistics:

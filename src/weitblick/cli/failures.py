@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 
 REMEDIES = {
     errno.ENOSPC: "free some space",
@@ -24,6 +25,8 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
         remedy = REMEDIES.get(error.errno)
         text = f"{name}: {error.strerror}" if name else str(error.strerror)
         return (f"{text}; {remedy}" if remedy else text), 2
+    if isinstance(error, sqlite3.Error):
+        return f"a memory cannot be read or written ({error}); look whether another program uses it, and for space", 2
     if isinstance(error, UnicodeEncodeError):
         found = ascii(error.object[error.start : error.start + 1])
         return f"a name or a text holds {found}, which is no character of Unicode; rename the file, or mend the text", 2

@@ -62,10 +62,11 @@ def prepare_torch(threads: int | None) -> None:
     use_threads(threads)
 
 
-def files_of_model(model: str | None) -> list[Path]:
-    """The files that are read of a model, which are inputs as others are."""
-    folder = Path(model) if model else None
-    return [path for path in folder.rglob("*") if path.is_file()] if folder is not None and folder.is_dir() else []
+def files_read(*given: str | Sequence[str] | None) -> list[Path]:
+    """Every file that a command reads, by whatever option: of folders (models, memories) all that is in them."""
+    names = [name for one in given if one for name in ([one] if isinstance(one, str) else one)]
+    paths = [Path(name) for name in names]
+    return [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
 
 
 def check_inputs(paths: Sequence[str], *, folders: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weitblick.cli.console import print_json, print_text
-from weitblick.cli.loading import check_inputs
+from weitblick.cli.loading import check_inputs, files_read
 from weitblick.cli.options import InputFormat, Json, SourceLanguage, TargetLanguage, language_pair
 from weitblick.errors import UserError
 from weitblick.files import protect_inputs
@@ -65,9 +65,12 @@ def add(
 ) -> None:
     from weitblick.memory import Memory
     from weitblick.memory.reading import together
+    from weitblick.memory.store import is_memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs(files, folders=True)
+    if Path(folder).is_dir() and any(Path(folder).iterdir()) and not is_memory(folder):
+        raise UserError("holds other things than a memory", where=folder, remedy="name another folder")
     with Memory.open(folder) as memory:
         before = len(memory)
         given = sum(memory.add_files(group, languages) for group in together(files, languages))
@@ -171,7 +174,7 @@ def export(
     from weitblick.documents import Document, Sentence, write_documents
 
     languages = language_pair(source_language, target_language) or USUAL
-    protect_inputs([folder], [output])
+    protect_inputs(files_read(folder), [output])
     with _opened(folder) as memory:
         sentences = tuple(Sentence(pair.source, pair.target) for pair in memory)
         if not sentences:
@@ -184,7 +187,8 @@ def _opened(folder: str) -> Memory:
     from weitblick.memory.store import is_memory
 
     if not is_memory(folder):
-        raise UserError("is no memory", where=folder, remedy=f"make one: weitblick memory add {folder} FILE")
+        name = folder if not Path(folder).exists() else "FOLDER"
+        raise UserError("is no memory", where=folder, remedy=f"make one: weitblick memory add {name} FILE")
     return Memory.open(folder)
 
 

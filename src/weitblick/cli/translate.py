@@ -15,7 +15,7 @@ import typer
 from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
 from weitblick.cli.loading import (
     check_inputs,
-    files_of_model,
+    files_read,
     load_translator,
     prepare_torch,
     read_glossary,
@@ -143,8 +143,8 @@ def translate(
     inputs = _inputs(files or [])
     if beam is not None and n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
-    given: list[str | Path] = [*inputs, *(memory or []), *(glossary or []), *(keep or []), *files_of_model(model)]
-    protect_inputs(given, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
+    read = [*inputs, *files_read(model, memory, glossary, keep, shortlist)]
+    protect_inputs(read, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
     from weitblick.translation.options import TranslationOptions
 

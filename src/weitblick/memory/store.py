@@ -30,6 +30,8 @@ FUZZY_CANDIDATES = 40
 SAMPLE = 24
 """Pairs by which a memory is judged."""
 
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
 Check = Callable[[Sequence[LocatedPair]], None]
 
 SCHEMA = f"""
@@ -59,7 +61,7 @@ class Memory:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self._lock = threading.RLock()
+        self._lock = _Lock(self.folder)
         self._database = _connect(self.folder)
         self._common: set[str] = set()  # words too frequent to search by; to count them takes time
 
@@ -259,12 +261,31 @@ class Memory:
             self._database.execute("COMMIT")
 
 
+class _Lock:
+    """One thread at a time has the database. Where it is found to be damaged, the error names it."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._lock.release()
+        if isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) in DAMAGED:
+            where = None if self.folder is None else self.folder / FILE
+            raise UserError(f"is damaged ({error})", where=where, remedy="use a copy, or make it anew") from None
+
+
 def is_memory(path: str | Path) -> bool:
     return (Path(path) / FILE).is_file()
 
 
 def _connect(folder: Path | None) -> sqlite3.Connection:
     where = ":memory:" if folder is None else folder / FILE
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise UserError("is a file, not the folder of a memory", where=folder, remedy="name a folder")
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

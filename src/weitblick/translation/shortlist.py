@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from weitblick.batches.batch import IdLists
 from weitblick.errors import UserError
-from weitblick.files import atomic_path
+from weitblick.files import atomic_path, check_plain
 from weitblick.sentence.candidates import Allowed
 from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.text.base import TextPipeline
@@ -77,12 +77,11 @@ class Shortlist:
     @classmethod
     def load(cls, path: str | Path, pipeline: TextPipeline) -> Shortlist:
         remedy = "make it with `weitblick data shortlist` and this model"
+        check_plain(Path(path), remedy)
         try:
             with safe_open(path, framework="numpy") as file:
                 facts = file.metadata() or {}
                 common, table = (file.get_tensor(name).astype(np.int64) for name in ("common", "table"))
-        except FileNotFoundError:
-            raise UserError("no such file", where=path, remedy=remedy) from None
         except (SafetensorError, OSError, ValueError) as error:
             raise UserError(f"is no shortlist ({error})", where=path, remedy=remedy) from None
         if facts.get("format_version") != str(FORMAT_VERSION):

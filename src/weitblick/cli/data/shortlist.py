@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from weitblick.cli.console import print_text
+from weitblick.cli.loading import files_read
 from weitblick.cli.options import Corpus, InputFormat, Model
 from weitblick.files import protect_inputs
 
@@ -32,7 +33,7 @@ def shortlist(
     from weitblick.translation.shortlist import Shortlist
     from weitblick.translation.translator import default_model
 
-    protect_inputs(corpus, [output])
+    protect_inputs([*corpus, *files_read(model)], [output])
     pipeline = load_model(default_model() if model is None else model, "cpu").pipeline
     sentences = (sentence for document in read_documents(corpus, from_format) for sentence in document.sentences)
     pairs = ((sentence.source, sentence.target) for sentence in sentences if sentence.target)
