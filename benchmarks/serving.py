@@ -5,8 +5,9 @@
 - *load*: so many clients, each sending one sentence after the other to `/translate`. Our engine, which translates
   together what waits together, takes turns with the way of LibreTranslate: the same server, one text at a time.
 - *behind*: the answer to a line while a document of 2,000 sentences is being translated.
-- *confirm*: from confirming a row of a document of 50 sentences to the first change of another. It needs a model with a
-  pointer to approved translations, and says so without one.
+- *confirm*: from confirming a row of a document of 50 sentences, in which a word that other rows have as well was
+  replaced, to the first event that tells the page of a change in another row. It needs a model with a pointer to
+  approved translations, and says so without one.
 
 Clients and server are processes of their own. FILE has a sentence a line (without it a corpus is generated).
 """
@@ -17,9 +18,7 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -31,10 +30,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from serving_process import ServerProcess
 
-LONG = 2000
-SHEET = 50
-ASKED = 12
+SHORT_LINES = 12
+PATIENCE = 240.0
+"""Seconds that any one thing may take."""
 
 
 def main() -> None:
@@ -44,29 +44,30 @@ def main() -> None:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--requests", type=int, default=64, help="of all clients together, in a round")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--long", type=int, default=2000, help="sentences of the document of *behind*")
+    parser.add_argument("--sheet", type=int, default=50, help="sentences of the document of *confirm*")
+    parser.add_argument("--confirmations", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--parts", nargs="+", choices=("load", "behind", "confirm"), default=["load", "behind", "confirm"]
-    )
+    parts = ("load", "behind", "confirm")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", choices=("together", "alone"), help=argparse.SUPPRESS)
     options, rest = parser.parse_known_args()
     if options.serve:
         serve(options.serve, rest)
         return
+    if rest:
+        parser.error(f"unknown: {' '.join(rest)}")
     sentences = texts(options.text)
     results: dict[str, Any] = {"date": datetime.now().isoformat(timespec="minutes"), "load": os.getloadavg()}
     if "load" in options.parts:
         results["clients"] = under_load(options, sentences)
     if {"behind", "confirm"} & set(options.parts):
-        with (
-            server("together", options) as address,
-            httpx.Client(base_url=address, timeout=600, trust_env=False) as http,
-        ):
-            if "behind" in options.parts:
-                results["behind"] = behind_a_document(http, address, sentences)
+        with server("together", options) as address, client(address) as http:
             if "confirm" in options.parts:
-                results["confirm"] = after_confirming(http, address, sentences)
+                results["confirm"] = after_confirming(http, address, sentences[: options.sheet], options.confirmations)
+            if "behind" in options.parts:
+                results["behind"] = behind_a_document(http, sentences, options.long)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
 
@@ -90,16 +91,15 @@ def server(way: str, options: argparse.Namespace) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--serve", way, "--port", "0", "--data", folder]
         command += ["--threads", str(options.threads), *(["--model", options.model] if options.model else [])]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        if not found:
-            raise SystemExit("the server did not start")
+        process = ServerProcess(command)
         try:
-            yield found.group().rstrip("/")
+            yield process.address
         finally:
-            process.terminate()
-            process.wait()
+            process.end()
+
+
+def client(address: str) -> httpx.Client:
+    return httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False)
 
 
 def under_load(options: argparse.Namespace, sentences: list[str]) -> dict[str, Any]:
@@ -132,9 +132,9 @@ async def load(address: str, clients: int, sentences: list[str]) -> tuple[float,
     """Sentences a second and the time of every answer."""
     waits: list[float] = []
     left = iter(sentences)
-    async with httpx.AsyncClient(base_url=address, timeout=600, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE, trust_env=False) as http:
 
-        async def client() -> None:
+        async def one_client() -> None:
             for sentence in left:
                 start = time.perf_counter()
                 answer = await http.post("/translate", json={"q": sentence, "source": "en", "target": "de"})
@@ -142,83 +142,130 @@ async def load(address: str, clients: int, sentences: list[str]) -> tuple[float,
                 waits.append(time.perf_counter() - start)
 
         start = time.perf_counter()
-        await asyncio.gather(*(client() for _ in range(clients)))
+        await asyncio.wait_for(asyncio.gather(*(one_client() for _ in range(clients))), PATIENCE)
         return len(sentences) / (time.perf_counter() - start), waits
 
 
-def behind_a_document(http: httpx.Client, address: str, sentences: list[str]) -> dict[str, float]:
+def behind_a_document(http: httpx.Client, sentences: list[str], length: int) -> dict[str, float]:
     """Seconds of an answer to one line while a long document is being translated, and before."""
-    long = [sentences[number % len(sentences)] for number in range(LONG)]
+    long = [sentences[number % len(sentences)] for number in range(length)]
 
     def ask(sentence: str) -> float:
         start = time.perf_counter()
         http.post("/translate", json={"q": sentence, "source": "en", "target": "de"}).raise_for_status()
         return time.perf_counter() - start
 
-    lines = sorted(sentences, key=len)[: ASKED * 2]
-    idle = [ask(line) for line in lines[:ASKED]]
+    lines = sorted(sentences, key=len)[len(sentences) // 2 :][: SHORT_LINES * 2]  # of middling length
+    idle = [ask(line) for line in lines[:SHORT_LINES]]
     project = http.post("/v1/projects", json={"name": "benchmark"}).json()["id"]
-    http.post(
-        f"/v1/projects/{project}/documents", data={"text": "\n".join(long), "name": "long.txt"}
-    ).raise_for_status()
-    waits = [ask(line) for line in lines[ASKED:]]
+    form = {"text": "\n".join(long), "name": "long.txt"}
+    http.post(f"/v1/projects/{project}/documents", data=form).raise_for_status()
+    waits = [ask(line) for line in lines[SHORT_LINES:]]
     http.delete(f"/v1/projects/{project}")
     result = {"idle": statistics.median(idle), "median": statistics.median(waits), "most": max(waits)}
-    print(
-        "a line: {idle:.3f} s; behind {long:,} sentences: {median:.3f} s, at most {most:.3f} s".format(
-            long=LONG, **result
-        )
-    )
+    shown = "a line: {idle:.3f} s; behind {long:,} sentences: {median:.3f} s, at most {most:.3f} s"
+    print(shown.format(long=length, **result), flush=True)
     return result
 
 
-def after_confirming(http: httpx.Client, address: str, sentences: list[str]) -> dict[str, Any]:
-    """Seconds from confirming to the first change, for rows whose confirmation changes others."""
-    project = http.post("/v1/projects", json={"name": "benchmark"}).json()["id"]
-    text = "\n".join(sentences[:SHEET])
-    added = http.post(f"/v1/projects/{project}/documents", data={"text": text, "name": "sheet.txt"}).json()
-    url = f"/v1/projects/{project}/documents/{added['id']}"
-    while any(row["state"] == "empty" for row in http.get(url).json()["rows"]):
-        time.sleep(0.2)
-    events: list[tuple[float, str, dict[str, Any]]] = []
-    threading.Thread(target=listen, args=(address + url, events), daemon=True).start()
-    time.sleep(1)
-    waits = []
-    for row in http.get(url).json()["rows"][:ASKED]:
-        words = row["target"].split()
-        noun = next((word for word in words[1:] if word[0].isupper() and len(word) > 5), None)
+class Sheet:
+    """A document at the workbench and what its page is told."""
+
+    def __init__(self, http: httpx.Client, address: str, sentences: list[str]) -> None:
+        self.http = http
+        self.project = http.post("/v1/projects", json={"name": "benchmark"}).json()["id"]
+        form = {"text": "\n".join(sentences), "name": "sheet.txt"}
+        added = http.post(f"/v1/projects/{self.project}/documents", data=form).json()
+        self.url = f"/v1/projects/{self.project}/documents/{added['id']}"
+        self.events: list[tuple[float, str, dict[str, Any]]] = []
+        self._until(lambda: not any(row["state"] == "empty" for row in self.rows()), "translated")
+        threading.Thread(target=self._listen, args=(address + self.url,), daemon=True).start()
+        self._until(lambda: bool(self.events), "listening")
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.http.get(self.url).raise_for_status().json()["rows"])
+
+    def confirm(self, position: int, target: str) -> tuple[float | None, float]:
+        """Seconds to the first change of another row, and to the end of all changes."""
+        start = time.time()
+        body = {"target": target, "state": "confirmed", "focus": position}
+        self.http.put(f"{self.url}/segments/{position}", json=body).raise_for_status()
+
+        def done() -> bool:
+            found = [(when, data) for when, kind, data in tuple(self.events) if kind == "improving" and when > start]
+            return any(data["done"] >= data["total"] for _, data in found)
+
+        self._until(done, "improved")
+        end = time.time()
+        changes = [
+            when
+            for when, kind, data in tuple(self.events)
+            if kind == "segment" and when > start and data["cause"] and data["position"] != position
+        ]
+        return (min(changes) - start if changes else None), end - start
+
+    def _listen(self, url: str) -> None:
+        kind = ""
+        with httpx.Client(timeout=PATIENCE, trust_env=False) as http, http.stream("GET", f"{url}/events") as stream:
+            for line in stream.iter_lines():
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    self.events.append((time.time(), kind, json.loads(line.removeprefix("data: "))))
+
+    @staticmethod
+    def _until(reached: Any, what: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not reached():
+            if time.monotonic() > end:
+                raise SystemExit(f"not {what} within {PATIENCE:g} s")
+            time.sleep(0.01)
+
+
+def after_confirming(
+    http: httpx.Client, address: str, sentences: list[str], confirmations: int
+) -> dict[str, Any] | None:
+    """Of rows whose confirmation changes others: seconds to the first change."""
+    sheet = Sheet(http, address, sentences)
+    firsts: list[float] = []
+    ends: list[float] = []
+    for position in range(len(sentences)):
+        if len(ends) == confirmations:
+            break
+        rows = sheet.rows()
+        noun = shared_noun(rows, position)
         if noun is None:
             continue
-        target = row["target"].replace(noun, f"Neu{noun.lower()}")  # a word of the translator's own
-        start = time.time()
-        body = {"target": target, "state": "confirmed", "focus": row["position"]}
-        http.put(f"{url}/segments/{row['position']}", json=body).raise_for_status()
-        while not any(
-            kind == "improving" and data["done"] >= data["total"] for when, kind, data in events if when > start
-        ):
-            time.sleep(0.02)
-            if time.time() - start > 60:
-                break
-        changed = [when for when, kind, data in events if kind == "segment" and when > start and data["cause"]]
-        if changed:
-            waits.append(min(changed) - start)
-    http.delete(f"/v1/projects/{project}")
-    if not waits:
-        print("no confirmation changed another row: has the model a pointer to approved translations?")
-        return {}
-    result = {"confirmations": len(waits), "median": statistics.median(waits), "most": max(waits)}
-    print("confirming to the first change: {median:.3f} s, at most {most:.3f} s, {confirmations} rows".format(**result))
+        first, end = sheet.confirm(position, rows[position]["target"].replace(noun, f"Neu{noun.lower()}"))
+        firsts += [] if first is None else [first]
+        ends.append(end)
+    http.delete(f"/v1/projects/{sheet.project}")
+    if not firsts:
+        print(f"none of {len(ends)} confirmations changed another row: has the model a pointer?")
+        return None
+    result = {
+        "confirmations": len(ends),
+        "with_changes": len(firsts),
+        "median": statistics.median(firsts),
+        "most": max(firsts),
+        "all_changes": statistics.median(ends),
+    }
+    shown = (
+        "confirming to the first change: {median:.3f} s, at most {most:.3f} s ({with_changes} of {confirmations} "
+        "confirmations changed others); to the last, or to know that there is none: {all_changes:.3f} s"
+    )
+    print(shown.format(**result), flush=True)
     return result
 
 
-def listen(url: str, events: list[tuple[float, str, dict[str, Any]]]) -> None:
-    kind = ""
-    with httpx.Client(timeout=None, trust_env=False) as http, http.stream("GET", f"{url}/events") as stream:
-        for line in stream.iter_lines():
-            if line.startswith("event: "):
-                kind = line.removeprefix("event: ")
-            elif line.startswith("data: "):
-                events.append((time.time(), kind, json.loads(line.removeprefix("data: "))))
+def shared_noun(rows: list[dict[str, Any]], position: int) -> str | None:
+    """A word of a row's draft that looks like a noun and stands in other drafts, too."""
+    if rows[position]["state"] != "draft":
+        return None
+    drafts = [row["target"].split() for row in rows if row["state"] == "draft" and row["position"] != position]
+    words = [word for word in rows[position]["target"].split()[1:] if word.isalpha()]
+    nouns = [word for word in words if word[0].isupper() and len(word) > 5]
+    return next((noun for noun in nouns if any(noun in draft for draft in drafts)), None)
 
 
 def texts(path: Path | None) -> list[str]:

@@ -11,10 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,6 +21,10 @@ from pathlib import Path
 
 import httpx
 from serving import texts
+from serving_process import ServerProcess
+
+PATIENCE = 60.0
+"""Seconds that a client waits for an answer."""
 
 SECRET = "Xylophonversicherung"
 """A word of the documents that must never be in the log."""
@@ -44,7 +45,6 @@ class Soak:
     def __init__(self, model: str | None, sentences: list[str], folder: Path) -> None:
         self.model, self.sentences, self.folder = model, sentences, folder
         self.port = free_port()
-        self.home = f"http://127.0.0.1:{self.port}"
         self.log = open(folder / "log", "w+", encoding="utf-8")  # noqa: SIM115
         self.answers: Counter[int] = Counter()
         self.confirmed: dict[tuple[str, int], str] = {}
@@ -53,24 +53,12 @@ class Soak:
         self.start()
 
     def start(self) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "weitblick",
-            "serve",
-            "--port",
-            str(self.port),
-            "--data",
-            str(self.folder / "data"),
-        ]
-        command += ["--threads", "1", *(["-m", self.model] if self.model else [])]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        assert self.process.stdout is not None
-        if not re.search(r"http://\S+", self.process.stdout.readline()):
-            raise SystemExit("the server did not start")
+        command = [sys.executable, "-m", "weitblick", "serve", "--port", str(self.port), "--threads", "1"]
+        command += ["--data", str(self.folder / "data"), *(["-m", self.model] if self.model else [])]
+        self.server = ServerProcess(command, self.log)
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.home, timeout=60, trust_env=False)
+        return httpx.Client(base_url=self.server.address, timeout=PATIENCE, trust_env=False)
 
     def translator(self) -> None:
         """Adds documents and confirms their rows; what was answered is noted."""
@@ -129,11 +117,13 @@ class Soak:
             time.sleep(0.05)
 
     def watch(self, seconds: float) -> None:
-        end = time.time() + seconds
-        while time.time() < end:
-            status = Path(f"/proc/{self.process.pid}/status").read_text()
-            self.resident.append(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024)  # type: ignore[index]
-            time.sleep(5)
+        """The server's memory, every few seconds; a server that has ended by itself ends all of this."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.server.process.poll() is not None:
+                raise SystemExit(f"the server ended by itself ({self.server.process.returncode})")
+            self.resident.append(self.server.resident_megabytes)
+            time.sleep(2)
 
     def lost(self) -> int:
         with self.client() as http:
@@ -163,19 +153,19 @@ def main() -> None:
             thread.start()
         try:
             soak.watch(options.minutes * 6)
-            soak.process.send_signal(signal.SIGKILL)
-            soak.process.wait()
+            soak.server.kill()
             soak.resident.clear()
             soak.start()
             soak.watch(options.minutes * 54)
             soak.ending = True
             for thread in threads:
-                thread.join(60)
+                thread.join(PATIENCE)
+            stuck = sum(thread.is_alive() for thread in threads)
             lost = soak.lost()
-            soak.process.terminate()
-            code = soak.process.wait(30)
+            code = soak.server.end()
         finally:
-            soak.process.kill()
+            soak.ending = True
+            soak.server.kill()
         soak.log.seek(0)
         log = soak.log.read()
     third = max(1, len(soak.resident) // 3)
@@ -184,7 +174,9 @@ def main() -> None:
     print(f"{len(soak.confirmed):,} confirmations answered, {lost} lost; the server ended with {code}")
     print(f"resident memory: at most {first} MB in the second third, {last} MB in the last")
     print(f"the log has {len(log.splitlines())} lines, {log.count(SECRET)} with text of documents")
-    if lost or soak.answers[500] or SECRET in log:
+    if stuck:
+        print(f"{stuck} of {len(threads)} clients still waited for an answer after {PATIENCE:g} s")
+    if lost or stuck or code not in (0, -15) or soak.answers[500] or SECRET in log:
         print(log[-3000:])
         raise SystemExit(1)
 

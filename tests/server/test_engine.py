@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from weitblick.documents.document import Document, Sentence
-from weitblick.server.engine import Closed, Engine
+from weitblick.server.engine import Engine
+from weitblick.server.errors import Closed
 from weitblick.translation.job import DocumentJob
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator

@@ -228,4 +228,4 @@ def test_the_most_affected_rows_come_first() -> None:
             ["Thank you very much.", "The committee met.", "The fishery report of the committee.", "Thank you."]
         )
     ]
-    assert by_concern(rows, "The fishery committee", position=3) == [2, 1, 3, 0]
+    assert by_concern(rows, ["The fishery committee"], position=3) == [2, 1, 3, 0]

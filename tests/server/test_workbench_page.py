@@ -31,7 +31,7 @@ def obedient(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Engine.document_steps
 
     def document_steps(
-        self: Engine, document: Any, options: Any, order: Any = None, *, pulled_only: bool = False
+        self: Engine, document: Any, options: Any, order: Any = None, *, pulled_only: bool = False, new: Any = ()
     ) -> Iterator[Any]:
         approved = any("Rapport" in (sentence.target or "") for sentence in document.sentences)
         for finished in steps(self, document, options, order):

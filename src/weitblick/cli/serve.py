@@ -12,6 +12,8 @@ import typer
 
 from weitblick.errors import UserError
 
+BACKLOG = 1024
+
 
 def register(app: typer.Typer) -> None:
     app.command("serve", rich_help_panel="Train and translate")(serve)
@@ -49,12 +51,12 @@ def serve(
     """
     folder = data or data_folder()
     _check_installed()
-    if backup is not None:
-        from weitblick.server.store import back_up
+    from weitblick.server.security import is_loopback, read_keys
+    from weitblick.server.store import Store, back_up
 
+    if backup is not None:
         back_up(folder, backup)
         return
-    from weitblick.server.security import is_loopback, read_keys
 
     known = [] if keys is None else read_keys(keys)
     if not is_loopback(host) and not known and not open_to_all:
@@ -63,11 +65,12 @@ def serve(
             remedy="name a file of keys with --keys, or say --open",
         )
     listener = _listen(host, port)
+    store = Store(folder)  # before the model, which takes longer: another server may have it
     import torch
-    import uvicorn
 
     from weitblick.allocator import tune_allocator
     from weitblick.server.app import create_app
+    from weitblick.server.running import run
     from weitblick.translation.translator import Translator
 
     tune_allocator()
@@ -75,14 +78,14 @@ def serve(
         torch.set_num_threads(threads)
     translator = Translator.load(model, device, warn=lambda message: None)
     name = Path(model).name if model else "shipped"
-    app = create_app(translator, folder, host=host, keys=known, name=name)
+    app = create_app(translator, store, host=host, keys=known, name=name)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
-    typer.echo(f"Weitblick is at {address} (projects in {folder}; Ctrl+C ends it)")
-    sys.stdout.flush()
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=5, server_header=False
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+
+    def announce() -> None:
+        typer.echo(f"Weitblick is at {address} (projects in {folder}; Ctrl+C ends it)")
+        sys.stdout.flush()
+
+    run(app, listener, announce)
 
 
 def data_folder() -> Path:
@@ -101,12 +104,14 @@ def _check_installed() -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket at the address, so that a port in use is said before a model is loaded."""
+    """A socket that listens at the address, so that a port in use is said before a model is loaded; who asks already
+    is answered when it is."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(found[0], found[1])
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(found[4])
+        listener.listen(BACKLOG)
     except OSError as error:
         reason = "is in use" if getattr(error, "errno", None) == 98 else f"cannot be used ({error.strerror or error})"
         raise UserError(

@@ -123,7 +123,7 @@ class DocumentModel(nn.Module):
         translations, without which a model that reads translations has nothing to read."""
         if self.context is None or (self.reads_translations and targets is None):
             return None
-        keys, values, layout = self._states_of(sources, states, targets)
+        keys, values, layout = self.states_offered(sources, states, targets)
         return Context(layout, self.context.prepare(keys, values, layout), approved)
 
     def offer(self, source: Packed, target: Packed | None = None) -> Context | None:
@@ -139,7 +139,7 @@ class DocumentModel(nn.Module):
     def project(self, sources: Sources, states: Tensor, targets: IdLists | None) -> Projected:
         """Sentences ready to be kept and read later, as a stream does; arguments as of `context_of`."""
         assert self.context is not None
-        return self.context.project(*self._states_of(sources, states, targets))
+        return self.context.project(*self.states_offered(sources, states, targets))
 
     def context_from(self, projected: Sequence[Projected], pointer: Pointer | None = None) -> Context | None:
         """What sentences that were projected before offer."""
@@ -148,8 +148,11 @@ class DocumentModel(nn.Module):
         together = Projected.join(projected)
         return Context(together.layout, self.context.bank(together), pointer=pointer)
 
-    def _states_of(self, sources: Sources, states: Tensor, targets: IdLists | None) -> tuple[Tensor, Tensor, Layout]:
-        """Keys and values [T, d] of what the documents offer, and its layout."""
+    def states_offered(
+        self, sources: Sources, states: Tensor, targets: IdLists | None
+    ) -> tuple[Tensor, Tensor, Layout]:
+        """Keys and values [T, d] of what the documents offer, and its layout; what a sentence offers does not depend on
+        the others. Arguments as of `context_of`."""
         assert self.context is not None
         if self.context.own_encoder:
             return *self._keys_and_values(sources.pack(range(len(sources))), None), sources.layout()
@@ -305,27 +308,35 @@ class DocumentModel(nn.Module):
             return self._output(states, inside.result(states.final), target, context)
         states = run(None)
         if sparing:
-            return self._output(states, None, target, context, self._read_where_expected(states, layout, bank))
+            softmax = self._softmax(states)
+            return self._mixed(
+                states, softmax, self._read_where_expected(states, softmax, layout, bank), target, context
+            )
         if live:
             keys, values = self._of_target(self.sentence, target.tokens, states)
             bank = self._live(keys, values, target.layout, rest, context).bank
         result = self.context(states.final, states.attended, layout, bank, **how)
         return self._output(states, result, target, context)
 
-    def _read_where_expected(self, states: DecoderStates, layout: Layout, bank: Bank | None) -> Decided | None:
+    def _read_where_expected(
+        self, states: DecoderStates, softmax: Softmax, layout: Layout, bank: Bank | None
+    ) -> Decided | None:
         """What context decides at steps [N], of one token each, read only where the words it decides between are
         expected."""
         assert self.context is not None
-        steps = self._expecting(states)
+        steps = self._expecting(softmax)
         if not len(steps):
             return None
         few = Layout(*(column[steps] for column in (layout.lengths, layout.documents, layout.positions)))
         return self._decided(steps, self.context(states.final[steps], states.attended[steps], few, bank).states)
 
-    def _expecting(self, states: DecoderStates) -> Tensor:
+    def _softmax(self, states: DecoderStates) -> Softmax:
+        return Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
+
+    def _expecting(self, softmax: Softmax) -> Tensor:
         """[m] the steps that expect the words that context decides between."""
         assert self.decides is not None
-        return Softmax(states.final, *self.sentence.output()).expect(self.decides).nonzero()[:, 0]
+        return softmax.expect(self.decides).nonzero()[:, 0]
 
     def _decided(self, steps: Tensor, read: Tensor) -> Decided:
         """From states that have read context [m, d]."""
@@ -339,18 +350,29 @@ class DocumentModel(nn.Module):
         result: ContextResult | None,
         target: Packed,
         context: Context | None,
-        decided: Decided | None = None,
     ) -> ModelOutput:
         """The distribution of words after the context module and, where there is one, the pointer."""
         if result is not None and self.decides is None:
             states = DecoderStates(states.attended, result.states)
-        elif result is not None:
-            steps = self._expecting(states)
+        softmax = self._softmax(states)
+        decided = None
+        if result is not None and self.decides is not None:
+            steps = self._expecting(softmax)
             decided = self._decided(steps, result.states[steps]) if len(steps) else None
-        softmax = Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
+        return replace(self._mixed(states, softmax, decided, target, context), context=result)
+
+    def _mixed(
+        self,
+        states: DecoderStates,
+        softmax: Softmax,
+        decided: Decided | None,
+        target: Packed,
+        context: Context | None,
+    ) -> ModelOutput:
+        """What the model says, what context decides, and what the pointer adds."""
         pointer = None if context is None else context.pointer
         pointed = None if pointer is None else pointer.point(states, softmax, target)
-        return ModelOutput(WordDistribution(softmax, pointed, decided), result)
+        return ModelOutput(WordDistribution(softmax, pointed, decided))
 
     def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
         """Whether context states need a pass of their own: the current sentences' states are not what is read."""

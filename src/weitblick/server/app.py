@@ -33,7 +33,7 @@ STATELESS = {
 
 def create_app(
     translator: Translator,
-    data: str | Path,
+    data: str | Path | Store,
     *,
     host: str = "127.0.0.1",
     keys: list[str] | None = None,
@@ -41,10 +41,11 @@ def create_app(
     name: str = "shipped",
     projects: bool = True,
 ) -> FastAPI:
-    """The application for one model and one folder of projects. `host` is where it will be reached. Without `projects`
-    there is neither a workbench nor anything else that is kept between requests."""
+    """The application for one model and one folder of projects, or its store. `host` is where it will be reached.
+    Without `projects` there is neither a workbench nor anything else that is kept between requests."""
     limits = limits or Limits()
-    service = Service(translator, Store(data), Guard(host, keys or (), limits), limits, name)
+    store = data if isinstance(data, Store) else Store(data)
+    service = Service(translator, store, Guard(host, keys or (), limits), limits, name)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

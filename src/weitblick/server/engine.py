@@ -10,7 +10,6 @@ What it promises:
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -19,21 +18,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weitblick.documents.document import Document
-from weitblick.translation.job import DocumentJob, Finished, KeptStates
+from weitblick.errors import UserError
+from weitblick.server.errors import Closed, Refused, log_failure
+from weitblick.translation.job import DocumentJob, Finished, KeptStates, NewPair
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import TranslatedDocument, is_locked
-
-log = logging.getLogger("weitblick.server")
 
 WINDOW_TOKENS = 1024
 """Source tokens of requests that are translated together; a request of more is done in steps."""
 
 Steps = Generator[Any, None, Any]
-
-
-class Closed(Exception):
-    """The server is going down."""
 
 
 class Work:
@@ -138,15 +133,21 @@ class Engine:
         order: Sequence[int] | None = None,
         *,
         pulled_only: bool = False,
+        new: Sequence[NewPair] = (),
     ) -> Generator[Finished, None, None]:
-        """The sentences of a document as they are finished: to be gone through in steps of `run`."""
+        """The sentences of a document as they are finished: to be gone through in steps of `run`. All arguments as of
+        `DocumentJob`."""
         sentences = document.sentences
-        job = DocumentJob(self.translator, document, options, order, self._kept, pulled_only=pulled_only)
+        job = DocumentJob(self.translator, document, options, order, self._kept, pulled_only=pulled_only, new=new)
         for finished in job.steps():
             chosen = [replace(document, sentences=tuple(sentences[index] for index in finished if finished[index]))]
             self.done.sentences += len(chosen[0].sentences)
             self.done.tokens += tokens_of(chosen)
             yield finished
+
+    def translated(self, document: Document, options: TranslationOptions) -> Document:
+        """A few sentences at once, for work that has its turn: in the engine's thread only."""
+        return self.translator.translate_window([document], options)[0].document
 
     def close(self) -> None:
         """Ends after the present step; what is left is answered with `Closed`."""
@@ -240,7 +241,8 @@ def _advance(task: Task) -> bool:
     except StopIteration as end:
         task.result.set_result(end.value)
     except Exception as error:
-        log.error("work in steps failed", exc_info=error)  # perhaps nobody waits for it who would say so
+        if not isinstance(error, UserError | Refused):
+            log_failure("work in steps", error)  # perhaps nobody waits for it who would say so
         task.fail(error)
     else:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import traceback
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -12,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from weitblick.errors import UserError
-from weitblick.server.engine import Closed
 
 log = logging.getLogger("weitblick.server")
 
@@ -25,6 +25,10 @@ class Refused(Exception):
     def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after = status, message, retry_after
+
+
+class Closed(Exception):
+    """The server is going down."""
 
 
 class ClientGone(Exception):
@@ -62,6 +66,12 @@ def describe(error: Exception) -> tuple[int, str, int | None]:
     return 500, "the server failed; its log says more", None
 
 
+def log_failure(what: str, error: BaseException) -> None:
+    """Where it happened, in code. Not what the error says: that may hold text of documents."""
+    places = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s failed with %s\n%s", what, type(error).__name__, places)
+
+
 def _first_mistake(error: RequestValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
@@ -69,15 +79,21 @@ def _first_mistake(error: RequestValidationError) -> str:
     return f"{where or 'body'}: {first['msg']}" + (f" (and {more} more)" if more else "")
 
 
+def answer_to(path: str, error: Exception) -> JSONResponse:
+    """What a client of this path is told of an error; one that nobody foresaw is logged."""
+    status, message, retry_after = describe(error)
+    if status == 500:
+        log_failure("a request", error)
+    if status == 422 and not path.startswith("/v1/"):
+        status = 400
+    return error_response(path, status, message, retry_after)
+
+
 def install(app: FastAPI) -> None:
+    """For all that is foreseen; what is not is answered in `security.Secure`."""
+
     async def answer(request: Request, error: Exception) -> Response:
-        status, message, retry_after = describe(error)
-        if status == 500:
-            # The trace names code; text of documents is no part of it.
-            log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        if status == 422 and not request.url.path.startswith("/v1/"):
-            status = 400
-        return error_response(request.url.path, status, message, retry_after)
+        return answer_to(request.url.path, error)
 
     for kind in (
         Refused,
@@ -89,6 +105,5 @@ def install(app: FastAPI) -> None:
         sqlite3.Error,
         OSError,
         MemoryError,
-        Exception,
     ):
         app.add_exception_handler(kind, answer)

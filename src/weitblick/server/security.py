@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weitblick.errors import UserError
 from weitblick.files import read_lines
-from weitblick.server.errors import Refused, error_response
+from weitblick.server.errors import Refused, answer_to, error_response
 from weitblick.server.limits import Limits
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -158,9 +158,12 @@ class Secure:
             self._check(scope)
             await self.app(scope, self._limited(receive), send_secure)
         except Refused as refused:
-            if answered:
-                raise
-            await refuse(refused)
+            if not answered:
+                await refuse(refused)
+        except Exception as error:  # to be logged without what it says, which may hold text of documents
+            response = answer_to(scope["path"], error)
+            if not answered:
+                await response(scope, receive, send_secure)
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)

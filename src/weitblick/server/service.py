@@ -47,6 +47,7 @@ class Service:
         self.characters += sum(len(source) for document in documents for source in document.sources)
         options = replace(options, memory=self.suggestions())
         translated = await self.desk.translate(documents, options, linger=linger) if documents else []
+        again = replace(options, n_best=1)
         versions = []
         for rank in range(options.n_best):
             targets = [
@@ -56,7 +57,9 @@ class Service:
                 ]
                 for one in translated
             ]
-            join = partial(texts.join, targets, self.engine.translator.align)
+            join = partial(
+                texts.join, targets, self.engine.translator.align, lambda lost: self.engine.translated(lost, again)
+            )
             versions.append(join() if isinstance(texts, Texts) else await self.desk.call(join))
         return [list(dict.fromkeys(of_text)) for of_text in zip(*versions, strict=True)]
 

@@ -13,6 +13,7 @@ from weitblick.documents.corpora.prose import Splitter, sentence_splitter, split
 from weitblick.documents.document import Document, Sentence
 from weitblick.formats import TranslatableFile
 from weitblick.formats.file import Align
+from weitblick.formats.translation import Translate
 from weitblick.server.files import read_upload, write_translation
 
 
@@ -45,7 +46,7 @@ class Texts:
             if sentences
         ]
 
-    def join(self, documents: Sequence[Sequence[str]], align: Align) -> list[str]:
+    def join(self, documents: Sequence[Sequence[str]], align: Align, translate: Translate) -> list[str]:
         """The texts again, with the targets of all sentences of each of `documents` in their places."""
         given = iter(documents)
         targets = [list(next(given))[len(self._before) :] if sentences else [] for sentences in self._documents]
@@ -85,16 +86,18 @@ class MarkedTexts:
             parts = [tuple(sentence for part in parts for sentence in part)]
         return [Document(str(number), before + part) for number, part in enumerate(parts, 1) if part]
 
-    def join(self, documents: Sequence[Sequence[str]], align: Align) -> list[str]:
-        """The texts again; `align` says where the words of tags went."""
+    def join(self, documents: Sequence[Sequence[str]], align: Align, translate: Translate) -> list[str]:
+        """The texts again; `align` says where the words of tags went, and sentences that have lost something that must
+        stay are translated once more."""
         before = len(self._before[0].sentences) if self._before else 0
         targets = iter([target for document in documents for target in document[before:]])
-        return [self._written(file, targets, align) for file in self._files]
+        return [self._written(file, targets, align, translate) for file in self._files]
 
-    def _written(self, file: TranslatableFile, targets: Iterator[str], align: Align) -> str:
+    def _written(self, file: TranslatableFile, targets: Iterator[str], align: Align, translate: Translate) -> str:
         veiled = file.veiled()
         sentences = tuple(replace(sentence, target=next(targets)) for sentence in veiled.sentences)
-        whole, _ = file.unveiled(replace(veiled, sentences=sentences), align)
+        translated = file.translated_again(replace(veiled, sentences=sentences), translate)
+        whole, _ = file.unveiled(translated, align)
         return write_translation(file, whole, align).decode()
 
 

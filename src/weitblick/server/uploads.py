@@ -63,25 +63,27 @@ class Uploads:
             self._uploads[upload.id] = upload
         self.service.characters += characters
         chosen = replace(options or TranslationOptions(), memory=self.service.suggestions())
+        engine = self.service.engine
 
         def steps() -> Steps:
             upload.status = "translating"
             try:
                 found: Finished = {}
-                for finished in self.service.engine.document_steps(document, chosen):
+                for finished in engine.document_steps(document, chosen):
                     found |= finished
                     upload.finished = len(found)
                     yield
                 translated = translated_document(document, found).document
-                whole, _ = file.unveiled(translated, self.service.engine.translator.align)
-                upload.result = write_translation(file, whole, self.service.engine.translator.align)
+                translated = file.translated_again(translated, lambda lost: engine.translated(lost, chosen))
+                whole, _ = file.unveiled(translated, engine.translator.align)
+                upload.result = write_translation(file, whole, engine.translator.align)
                 upload.status = "done"
             except Exception as error:
                 upload.status, upload.error = "error", describe(error)[1]
                 if not isinstance(error, UserError | Refused):
                     raise
 
-        upload.work = self.service.engine.run(steps())
+        upload.work = engine.run(steps())
         return upload
 
     def get(self, identity: str, key: str | None = None) -> Upload:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from weitblick.server.errors import Refused
 from weitblick.server.events import Hub
 from weitblick.server.records import Segment, State
 from weitblick.server.store import Store
+from weitblick.translation.job import NewPair
 from weitblick.translation.options import TranslationOptions
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class Workbench:
         self.hub = Hub()
         self._filling: dict[str, Work] = {}
         self._improving: dict[str, Work] = {}
+        self._new: defaultdict[str, list[NewPair]] = defaultdict(list)  # approved, and not yet seen by all drafts
+        self._lock = threading.Lock()  # of these
         self._focus: dict[str, int] = {}
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
@@ -66,7 +70,7 @@ class Workbench:
         project = self.store.document(document).project
         if state == "confirmed":
             self.service.memories.confirm(project, document, position, segment.source, target)
-            self._improve(document, edit, segment.source, position)
+            self._improve(document, edit, NewPair(segment.source, target, position, before.target))
         elif before.state == "confirmed":
             self.service.memories.reopen(project, document, position)
         return segment
@@ -76,13 +80,13 @@ class Workbench:
         project = self.store.document(document).project
         (pair,) = self.store.add_pairs(project, "term", [(source, target)], "approved term")
         self.service.memories.reload(project)
-        self._improve(document, -pair, source, None)
+        self._improve(document, -pair, NewPair(source, target))
         return pair
 
     def refresh(self, project: str) -> None:
         """Drafts of all documents are made anew, after an import: the project's memory is another one."""
         for document in self.store.documents(project):
-            self._improve(document.id, 0, "", None, urgent=False)
+            self._improve(document.id, 0, None)
 
     def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
         """Changed drafts become again what they were, and are a human's choice from now on."""
@@ -93,9 +97,7 @@ class Workbench:
 
     def undo(self, document: str) -> list[Segment]:
         """All changes that nobody has seen to yet are taken back; what is still being made anew is left."""
-        running = self._improving.pop(document, None)
-        if running is not None:
-            running.cancel()
+        self._stop_improving(document)
         changed = [segment.position for segment in self.store.segments(document) if segment.change is not None]
         undone = [self.store.keep(document, position, "draft") for position in changed]
         for segment in undone:
@@ -140,41 +142,54 @@ class Workbench:
         empty = [segment.position for segment in segments if segment.state == "empty"]
         yield from self._translate(document, segments, empty, None)
 
-    def _improve(self, document: str, cause: int, source: str, position: int | None, *, urgent: bool = True) -> None:
-        """Drafts are translated again; what was begun for an earlier confirmation is part of this. A model that reads
-        neither approved translations nor those of other rows would say the same again, and is not asked."""
+    def _improve(self, document: str, cause: int, new: NewPair | None) -> None:
+        """Drafts are translated again where something new changes them, or, with None, anything that is approved; what
+        was begun for an earlier confirmation is part of this. A model that reads neither approved translations nor
+        those of other rows would say the same again, and is not asked."""
         if not self.service.learns:
             return
-        running = self._improving.pop(document, None)
-        if running is not None:
-            running.cancel()
+        with self._lock:
+            running = self._improving.pop(document, None)
+            if running is not None:
+                running.cancel()
+            self._new[document] += [] if new is None else [new]
+            steps = self._improvement(document, cause, new)
+            self._improving[document] = self.service.engine.run(steps, urgent=new is not None)
 
-        def steps() -> Steps:
-            segments = self.store.segments(document)
-            drafts = [segment for segment in segments if segment.state == "draft"]
-            order = by_concern(drafts, source, position)
-            yield from self._translate(document, segments, order, cause)
+    def _improvement(self, document: str, cause: int, latest: NewPair | None) -> Steps:
+        news = tuple(self._new[document]) if latest is not None else ()
+        segments = self.store.segments(document)
+        focus = self._focus.get(document)
+        drafts = [segment for segment in segments if segment.state == "draft" and segment.position != focus]
+        order = by_concern(drafts, [pair.source for pair in news], None if latest is None else latest.index)
+        yield from self._translate(document, segments, order, cause, news)
+        with self._lock:
+            self._new[document] = [pair for pair in self._new[document] if pair not in news]
 
-        self._improving[document] = self.service.engine.run(steps(), urgent=urgent)
-
-    def _translate(self, document: str, segments: Sequence[Segment], order: list[int], cause: int | None) -> Steps:
+    def _translate(
+        self,
+        document: str,
+        segments: Sequence[Segment],
+        order: list[int],
+        cause: int | None,
+        news: Sequence[NewPair] = (),
+    ) -> Steps:
+        """`cause`: the edit for which drafts are translated again, where that may change them; None: they are empty."""
         whole = self.as_document(document, segments)
         done, changed = 0, 0
         engine, options = self.service.engine, self._options(document)
-        # Where translations are context of each other, any of them may change; else only what memory pulls at.
-        pulled_only = cause is not None and not engine.translator.model.reads_translations
-        for finished in engine.document_steps(whole, options, order, pulled_only=pulled_only):
+        kind = "progress" if cause is None else "improving"
+        for finished in engine.document_steps(whole, options, order, pulled_only=cause is not None, new=news):
             for position, translations in finished.items():
                 before = segments[position]
                 target = translations[0].text if translations else before.target or before.source
-                if cause is not None and self._focus.get(document) == position:
+                if cause is not None and (not translations or self._focus.get(document) == position):
                     continue
                 segment = self.store.translate(document, position, target, before, cause)
                 if segment is not None and segment != before:
                     changed += 1
                     self._tell(document, segment)
             done += len(finished)
-            kind = "progress" if cause is None else "improving"
             self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
             yield
 
@@ -185,10 +200,18 @@ class Workbench:
         self.hub.publish(document, "segment", segment_json(segment))
 
     def _stop(self, document: str) -> None:
-        for running in (self._filling.pop(document, None), self._improving.pop(document, None)):
-            if running is not None:
-                running.cancel()
+        self._stop_improving(document)
+        running = self._filling.pop(document, None)
+        if running is not None:
+            running.cancel()
         self._focus.pop(document, None)
+
+    def _stop_improving(self, document: str) -> None:
+        with self._lock:
+            running = self._improving.pop(document, None)
+            self._new.pop(document, None)
+        if running is not None:
+            running.cancel()
 
 
 def as_sentence(segment: Segment) -> Sentence:
@@ -203,15 +226,15 @@ def segment_json(segment: Segment) -> dict[str, Any]:
     return asdict(segment)
 
 
-def by_concern(drafts: Sequence[Segment], source: str, position: int | None) -> list[int]:
-    """Which drafts a newly approved source concerns: those that share most of its telling words first, the rarer the
-    word the more, of equal ones the nearest."""
+def by_concern(drafts: Sequence[Segment], sources: Sequence[str], position: int | None) -> list[int]:
+    """Which drafts newly approved sources concern: those that share most of their telling words first, the rarer the
+    word the more, of equal ones the nearest to a position."""
     words = {draft.position: _words(draft.source) for draft in drafts}
     spread = Counter(word for own in words.values() for word in own)
-    wanted = _words(source)
+    wanted = {word for source in sources for word in _words(source) if len(word) > 3}
 
     def concern(draft: Segment) -> tuple[float, int]:
-        shared = sum(1 / spread[word] for word in wanted & words[draft.position] if len(word) > 3)
+        shared = sum(1 / spread[word] for word in wanted & words[draft.position])
         return -shared, abs(draft.position - position) if position is not None else draft.position
 
     return [draft.position for draft in sorted(drafts, key=concern)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Generator, Hashable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -28,21 +29,23 @@ STEP_TOKENS = 512
 """Source tokens of a step: how long others wait for their turn, against what large batches save."""
 FIRST_SENTENCES = 1
 """Sentences of the first step, each later step may have twice as many: the first result comes soon."""
-WEIGHED = 12
-"""Sentences of which it is looked up first whether approved translations pull at their words, of the next four times
-as many."""
-KEPT_TOKENS = 100_000
-"""Source tokens whose states are kept between jobs: 100 MB at 256 numbers a token."""
+WEIGHED, MOST_WEIGHED = 4, 32
+"""Sentences of which it is looked up at a time whether approved translations pull at their words: a few at first, so
+that the first result comes soon, each time twice as many."""
+KEPT_TOKENS = 50_000
+"""Tokens whose states are kept between jobs: 100 MB at 256 numbers for a source token and 512 for one of a target."""
 
 Finished = dict[int, tuple[Translation, ...]]
 Found = dict[int, list[Hypothesis]]
+Result = TypeVar("Result")
 
 
 class KeptStates:
-    """Encoded sources of the latest documents: the next job on the same sources begins where this one did not end."""
+    """What was computed of the latest sources and translations, for the next job on the same."""
 
     def __init__(self, tokens: int = KEPT_TOKENS) -> None:
         self.tokens = tokens
+        self._held = 0
         self._states: OrderedDict[Hashable, Tensor] = OrderedDict()
 
     def get(self, key: Hashable) -> Tensor | None:
@@ -51,9 +54,21 @@ class KeptStates:
         return self._states.get(key)
 
     def put(self, key: Hashable, states: Tensor) -> None:
+        self._held += len(states) - len(self._states.pop(key, ()))
         self._states[key] = states
-        while sum(map(len, self._states.values())) > self.tokens:
-            self._states.popitem(last=False)
+        while self._held > self.tokens:
+            self._held -= len(self._states.popitem(last=False)[1])
+
+
+@dataclass(frozen=True)
+class NewPair:
+    """A pair that was approved after the drafts of a document were made. Where it is a sentence of that document,
+    `index` says which, and `before` what stood there."""
+
+    source: str
+    target: str
+    index: int | None = None
+    before: str = ""
 
 
 class DocumentJob:
@@ -64,7 +79,8 @@ class DocumentJob:
 
     `pulled_only`: drafts are translated again only where approved translations put another word before one of theirs,
     the most pulled first; the others come out with no translation. That is for a model and a document that made these
-    drafts, with more approved since.
+    drafts, with more approved since. `new`: what that is, if it is known; then only its own words count, and drafts
+    that read the new sentence as context are looked at as well, after the others.
     """
 
     def __init__(
@@ -76,9 +92,10 @@ class DocumentJob:
         kept: KeptStates | None = None,
         *,
         pulled_only: bool = False,
+        new: Sequence[NewPair] = (),
     ) -> None:
         self.translator, self.document, self.options = translator, document, options
-        self.pulled_only = pulled_only
+        self.pulled_only, self.new = pulled_only, tuple(new)
         self.kept = kept or KeptStates(0)
         self.order = list(range(len(document.sentences))) if order is None else list(dict.fromkeys(order))
 
@@ -96,24 +113,56 @@ class DocumentJob:
             return
         options = self.options.of(self.translator.model.sentence.generation)
         free = [number for index in chosen for number in members[index]]
-        concerned = {*free, *(number for number, unit in enumerate(units) if unit.locked)}
-        pointer = self.translator.pointer_for([units[number] for number in sorted(concerned)], options)
-        passes = _Passes(self.translator.model, units, options, pointer, self.kept)
-        for _ in passes.prepare(free):
+        passes = _Passes(self.translator, units, options, self.kept)
+        if not self.pulled_only:
+            passes.point_for(free)
+        yield from _pauses(passes.prepare(free))
+        if not self.pulled_only:
+            yield from self._search(chosen, passes, members, units, options.search)
+            return
+        words, unpulled = self._new_words(), []
+        for block in _blocks(chosen):
+            passes.point_for([number for index in block for number in members[index]])
+            pulled = passes.pulled(block, members, words)
+            unpulled += [index for index in block if index not in pulled]
             yield {}
-        for block in self._blocks(chosen):
-            pulled = passes.pulled(block, members) if self.pulled_only else block
-            yield {index: () for index in block if index not in pulled}
-            for group in _groups(pulled, members, units):
-                found = passes.translate([number for index in group for number in members[index]], options.search)
-                yield self._join(group, members, units, found)
+            yield from self._search(pulled, passes, members, units, options.search)
+        reading = yield from _pauses(passes.reading_otherwise(self._before(units)))
+        again = [index for index in unpulled if not reading.isdisjoint(members[index])]
+        yield {index: () for index in unpulled if index not in again}
+        passes.point_for([number for index in again for number in members[index]])
+        yield from self._search(again, passes, members, units, options.search)
 
-    def _blocks(self, chosen: list[int]) -> Iterator[list[int]]:
-        """All at once, or, where it is looked up first which are to be searched, a few and then more."""
-        first = WEIGHED if self.pulled_only else len(chosen)
-        yield chosen[:first]
-        for begin in range(first, len(chosen), 4 * WEIGHED):
-            yield chosen[begin : begin + 4 * WEIGHED]
+    def _search(
+        self,
+        sentences: Sequence[int],
+        passes: _Passes,
+        members: dict[int, list[int]],
+        units: Sequence[Unit],
+        search: SearchOptions,
+    ) -> Iterator[Finished]:
+        for group in _groups(sentences, members, units):
+            found = passes.translate([number for index in group for number in members[index]], search)
+            yield self._join(group, members, units, found)
+
+    def _new_words(self) -> Tensor | None:
+        """Ids of the words of new translations; None: of all that is approved."""
+        if not self.new:
+            return None
+        pipeline = self.translator.pipeline
+        ids = [word for words in pipeline.encode_target([pair.target for pair in self.new]) for word in words]
+        return torch.tensor(sorted(set(ids)), device=next(self.translator.model.parameters()).device)
+
+    def _before(self, units: Sequence[Unit]) -> dict[int, list[int]]:
+        """Of the units of new sentences, the ids of what stood there before."""
+        texts = {pair.index: pair.before for pair in reversed(self.new) if pair.index is not None}
+        pipeline = self.translator.pipeline
+        ids = dict(zip(texts, pipeline.encode_target(list(texts.values())), strict=True))
+        places: dict[int, list[int]] = {}
+        for number, unit in enumerate(units):
+            if unit.sentence in ids:
+                places[number] = ids.pop(unit.sentence)[: pipeline.longest_sentence]
+        return places
 
     def _join(
         self, group: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit], found: Found
@@ -131,25 +180,28 @@ class _Passes:
     """What all steps share: the states of all sources, and what the document offers as context."""
 
     def __init__(
-        self,
-        model: DocumentModel,
-        units: Sequence[Unit],
-        options: TranslationOptions,
-        pointer: Pointer | None,
-        kept: KeptStates,
+        self, translator: Translator, units: Sequence[Unit], options: TranslationOptions, kept: KeptStates
     ) -> None:
-        self.model, self.units, self.options, self.pointer, self.kept = model, units, options, pointer, kept
-        device = next(model.parameters()).device
+        self.translator, self.model = translator, translator.model
+        self.units, self.options, self.kept = units, options, kept
+        device = next(self.model.parameters()).device
         places = [unit.document for unit in units], [unit.position for unit in units]
         self.sources = Sources([unit.source for unit in units], *places, device)
         self.approved = torch.tensor([unit.locked for unit in units], device=device)
-        self.context = self._pointing(None)
+        self.pointer: Pointer | None = None
+        self.context: Context | None = None
         self.settled: Found = {}  # translations of a first pass that stand
+
+    def point_for(self, chosen: Sequence[int]) -> None:
+        """From now on these units, and no others, point at what is approved."""
+        concerned = {*chosen, *(number for number, unit in enumerate(self.units) if unit.locked)}
+        self.pointer = self.translator.pointer_for([self.units[number] for number in sorted(concerned)], self.options)
+        self.context = self._pointing(None if self.context is None else replace(self.context, pointer=None))
 
     def _pointing(self, context: Context | None) -> Context | None:
         return context if self.pointer is None else replace(context or Context(), pointer=self.pointer)
 
-    def prepare(self, chosen: Sequence[int]) -> Iterator[None]:
+    def prepare(self, chosen: Sequence[int]) -> Generator[None, None, None]:
         """Everything before the last pass over the chosen units, with a pause wherever others may come in."""
         self.states = yield from self._encoded(self.model.sentence)
         if not self.options.context:
@@ -162,10 +214,9 @@ class _Passes:
         targets = yield from self._drafts()
         for number in range(2, self.options.passes + 1):
             given = [targets.get(unit, []) for unit in range(len(self.units))]
-            with torch.no_grad():
-                self.context = self._pointing(self.model.context_of(self.sources, self.states, given, self.approved))
+            self.context = self._pointing((yield from self._offered(given)))
             if number == self.options.passes:  # the last pass is that of the steps
-                if worth_verifying(self.model, self.options):
+                if self.settled:
                     yield from self._verify(given)
                 return
             for batch in self._batches(chosen):
@@ -187,18 +238,50 @@ class _Passes:
             found |= self._pass(self.model, batch, self.states, self.context, search)
         return found
 
-    def pulled(self, sentences: Sequence[int], members: dict[int, list[int]]) -> list[int]:
-        """Those of the sentences whose drafts memory pulls at, the most pulled first."""
+    def _offered(self, targets: Sequence[list[int]]) -> Generator[None, None, Context | None]:
+        """The context that these translations are of each other; what one of them offers is computed once."""
+        model, sources = self.model, self.sources
+        if model.context is None:
+            return None
+        keys = [(id(model), *map(tuple, pair)) for pair in zip(sources.ids, targets, strict=True)]
+        known = {number: states for number, key in enumerate(keys) if (states := self.kept.get(key)) is not None}
+        missing = [number for number in range(len(sources)) if number not in known]
+        lengths = sources.lengths[missing] + [len(targets[number]) + 1 for number in missing]
+        for part in sources.parts(lengths):
+            chosen = [missing[number] for number in part]
+            for number, states in zip(chosen, self._offered_by(chosen, targets), strict=True):
+                known[number] = states
+                self.kept.put(keys[number], states)
+            yield
+        offered = torch.cat([known[number] for number in range(len(sources))])
+        width = offered.shape[1] // 2
+        layout = sources.layout([len(target) + 1 for target in targets])
+        with torch.no_grad():
+            bank = model.context.prepare(offered[:, :width], offered[:, width:], layout)
+        return Context(layout, bank, self.approved)
+
+    @torch.no_grad()
+    def _offered_by(self, chosen: Sequence[int], targets: Sequence[list[int]]) -> Sequence[Tensor]:
+        """Keys and values side by side [T, 2d] of each of these units."""
+        places = [self.units[number].document for number in chosen], [self.units[number].position for number in chosen]
+        part = Sources([self.sources.ids[number] for number in chosen], *places, self.sources.device)
+        own = self.states.index_select(0, self.sources.rows(chosen))
+        keys, values, layout = self.model.states_offered(part, own, [targets[number] for number in chosen])
+        return torch.cat([keys, values], 1).split(layout.host_lengths)
+
+    def pulled(self, sentences: Sequence[int], members: dict[int, list[int]], words: Tensor | None = None) -> list[int]:
+        """Those of the sentences whose drafts memory pulls at, to one of these words if they are given; the most pulled
+        first."""
         if self.pointer is None:
             return []
         numbers = [number for index in sentences for number in members[index]]
         known = [number for number in numbers if self.units[number].given]
-        pulls = dict.fromkeys(numbers, math.inf) | dict(zip(known, self._pulls(known), strict=True))
+        pulls = dict.fromkeys(numbers, math.inf) | dict(zip(known, self._pulls(known, words), strict=True))
         most = {index: max(pulls[number] for number in members[index]) for index in sentences}
         return sorted((index for index in sentences if most[index] > 0), key=lambda index: -most[index])
 
     @torch.no_grad()
-    def _pulls(self, chosen: Sequence[int]) -> list[float]:
+    def _pulls(self, chosen: Sequence[int], wanted: Tensor | None) -> list[float]:
         """Of units with drafts, by how many nats the pointer puts another word before one of the draft's, at most: one
         pass over all words, no search."""
         if not chosen:
@@ -215,9 +298,26 @@ class _Passes:
             table, own = words.table(rows), words.softmax.table(rows).argmax(-1)
             best, favourite = table.max(-1)
             behind = best - table.gather(1, labels[rows][:, None])[:, 0]
-            parts.append(behind * (favourite != own))
+            by_memory = favourite != own if wanted is None else (favourite != own) & torch.isin(favourite, wanted)
+            parts.append(behind * by_memory)
         steps = [len(self.units[number].given or []) + 1 for number in chosen]
         return [float(pull.max()) for pull in torch.cat(parts).split(steps)]
+
+    def reading_otherwise(self, before: dict[int, list[int]]) -> Generator[None, None, set[int]]:
+        """Units whose drafts context would change now that some units are not what they were `before`. Where context
+        is read everywhere nearly every draft changes a little, and all are searched again."""
+        if not before or not self.model.reads_translations or not self.options.context:
+            return set()
+        if self.model.decides is None:
+            return set(range(len(self.units)))
+        targets = [unit.given or [] for unit in self.units]
+        then = yield from self._offered([before.get(number, target) for number, target in enumerate(targets)])
+        now = None if self.context is None else replace(self.context, pointer=None)
+        found: set[int] = set()
+        for part in changed_by_context(self.model, self.sources, self.states, targets, then, now):
+            found.update(part)
+            yield
+        return found
 
     def _encoded(self, model: SentenceModel) -> Generator[None, None, Tensor]:
         key = (id(model), tuple(map(tuple, self.sources.ids)))
@@ -266,6 +366,25 @@ class _Passes:
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
         return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.search.beam))
+
+
+def _pauses(steps: Generator[None, None, Result]) -> Generator[Finished, None, Result]:
+    """Steps that finish no sentence, and what comes of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        yield {}
+
+
+def _blocks(sentences: list[int]) -> Iterator[list[int]]:
+    """A few, then more and more."""
+    begin, size = 0, WEIGHED
+    while begin < len(sentences):
+        yield sentences[begin : begin + size]
+        begin, size = begin + size, min(2 * size, MOST_WEIGHED)
 
 
 def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:
