@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from file_translators import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import html
 
-from tests.formats.file_translators import each
 from weitblick.formats import read_file
 from weitblick.formats.translation import translate_file
 from weitblick.translation.alignment import Alignment, word_spans

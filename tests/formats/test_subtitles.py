@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 
 import pysubs2
 import pytest
 import srt
 import webvtt
-from file_translators import reversed_words, translated
+from file_translators import reversed_words, translated, upper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -213,3 +214,42 @@ def test_cues_in_other_places_are_other_sentences(tmp_path: Path) -> None:
     )
     (tmp_path / "x.srt").write_text(cue, encoding="utf-8")
     assert read_file(tmp_path / "x.srt").document.sources == ["LATER That Day", "Mary goes home."]
+
+
+def test_dialogues_behind_tags_and_entities(tmp_path: Path) -> None:
+    film = """1
+00:00:01,000 --> 00:00:02,000
+{\\an8}- Are you here?
+- No.
+
+2
+00:00:03,000 --> 00:00:04,000
+<i>- Who said so?</i>
+<i>- &quot;Tom &amp; Jerry&quot;.</i>
+"""
+    result = translated(tmp_path / "film.srt", film, upper)
+    assert "{\\an8}- ARE YOU HERE?\n- NO.\n" in result
+    assert '<i>- WHO SAID SO?</i>\n<i>- "TOM &amp; JERRY".</i>\n' in result
+
+
+def test_times_within_cues_stay_in_order(tmp_path: Path) -> None:
+    talk = "WEBVTT\n\n00:01.000 --> 00:04.000\n<00:01.000>The <00:02.000>old <00:03.000>house\n"
+    assert re.findall(r"<[^>]*>", translated(tmp_path / "a.vtt", talk, reversed_words)) == re.findall(r"<[^>]*>", talk)
+    song = ASS.replace("{\\i1}We must protect{\\i0} the rights", "{\\k10}We {\\k20}must {\\k30}go {\\k40}home,")
+    sung = translated(tmp_path / "a.ass", song, reversed_words)
+    assert re.findall(r"\\k\d+", sung) == ["\\k10", "\\k20", "\\k30", "\\k40"]
+
+
+def test_speakers_in_other_scripts(tmp_path: Path) -> None:
+    film = "1\n00:00:01,000 --> 00:00:02,000\nИВАН: Что это?\nАННА: Ничего.\n"
+    (tmp_path / "film.srt").write_text(film, encoding="utf-8")
+    assert read_file(tmp_path / "film.srt", language="ru").document.sources == ["Что это?", "Ничего."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Nous avons beaucoup travaillé pour la paix dans le monde", "Chcemy żyć w pokoju i w wolności z innymi tutaj"],
+)
+def test_lines_do_not_end_in_small_words(text: str) -> None:
+    first, _ = fit_lines(text).split("\n")
+    assert len(first.split()[-1]) > 3

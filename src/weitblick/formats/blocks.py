@@ -32,6 +32,7 @@ class Code:
     raw     as it stands in the file; None: as the block writes the text `shown`
     shown   a word's text in the sentences that people and models read; the text of what has no `raw`
     style   open: how text inside is written, where the format wants to know (see `Block.write`)
+    ordered alone: it never changes places with another one of its kind (times)
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Code:
     shown: str = ""
     style: str | None = None
     at: int = 0
+    ordered: bool = False
 
     @property
     def width(self) -> int:

@@ -11,7 +11,7 @@ from weitblick.translation.alignment import Alignment
 
 PAUSE = re.compile(r"[,;:.!?…–—)\]»”\"]")
 PAUSE_WORTH = 0.7  # words that may stand on the wrong side for a cut at a pause
-CLINGING = {"the", "a", "an", "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "zu"}
+SHORT = 3  # letters of words that belong to the next: articles, prepositions, pronouns, in most languages with spaces
 LENGTH_COST = 0.25  # words that may stand on the wrong side for every character of difference, in tenths of a line
 
 
@@ -71,5 +71,11 @@ def _gains(text: str, spaces: list[int], alignment: Alignment | None, source_cut
 def _worth(text: str, space: int) -> float:
     if PAUSE.match(text[space - 1]):
         return PAUSE_WORTH
-    word = text[:space].rpartition(" ")[2].lower()
-    return -PAUSE_WORTH if word in CLINGING else 0.0
+    return -PAUSE_WORTH if clings(text, space) else 0.0
+
+
+def clings(text: str, space: int) -> bool:
+    """Whether the word before a space belongs to the one behind it. That short ones do holds for scripts with capital
+    letters; of others only pauses and lengths are known."""
+    word = text[:space].rpartition(" ")[2]
+    return len(word) <= SHORT and word.isalpha() and word.lower() != word.upper()

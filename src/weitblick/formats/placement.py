@@ -137,6 +137,7 @@ def place(nodes: list[Node], mapping: Mapping, source: tuple[int, int], target: 
         if not node.fixed:
             node.first = min(max(node.first, low), high)
             node.last = min(max(node.last, node.first), high)
+    _order([node for node in nodes if node.code.ordered])
     for node in nodes:
         if node.close is not None:
             place(node.inside, mapping, (node.start, node.end), (node.first, node.last))
@@ -144,6 +145,12 @@ def place(nodes: list[Node], mapping: Mapping, source: tuple[int, int], target: 
             node.first = min([node.first, *(n.first for n in fixed)])
             node.last = max([node.last, *(n.last for n in fixed)])
     _separate(nodes)
+
+
+def _order(nodes: Sequence[Node]) -> None:
+    """Marks that never change places have the places that they have together, in the order of the source."""
+    for node, at in zip(nodes, sorted(node.first for node in nodes), strict=True):
+        node.first = node.last = at
 
 
 def _fixed(nodes: Sequence[Node]) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from weitblick.errors import UserError
 from weitblick.formats.blocks import plain
 from weitblick.formats.encoding import decode
 from weitblick.formats.file import Content
+from weitblick.formats.markup import escape
 from weitblick.formats.subtitles import Cue, check_times, cue_blocks, reading_speed
 
 TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>|\{\\[^{}\n]*\}|\{[ybiuYBIU]:[^{}\n]*\}")
 
+ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|#\d+);")  # some programs write them, as in HTML
 PLACE = re.compile(r"\{\\(?:an?\d+|pos\([^()]*\))")
 
 
@@ -37,5 +40,6 @@ def read_srt(data: bytes, path: Path) -> Content:
     if not cues and text.strip():
         raise UserError("holds no cue", where=path, remedy="name an SRT file, with lines HH:MM:SS,mmm --> HH:MM:SS,mmm")
     check_times(text, times, path)
-    blocks = cue_blocks(text, cues, TAG, "\n", str, plain)
+    read, write = (html.unescape, escape) if ENTITY.search(text) else (str, plain)
+    blocks = cue_blocks(text, cues, TAG, "\n", read, write)
     return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)), review=reading_speed)

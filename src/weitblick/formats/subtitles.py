@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weitblick.errors import UserError
 from weitblick.formats.blocks import Block, Code, Kind, Pieces
+from weitblick.formats.cutting import PAUSE, clings
 
 Read = Callable[[str], str]
 Write = Callable[[str, str | None], str]
@@ -17,15 +18,17 @@ LINE, LINES = 42, 2
 FASTEST = 20.0  # characters a second that a grown-up reads with ease
 LONGEST_PAUSE, NAME_PAUSE = 5.0, 1.0  # seconds after which no sentence goes on: at all; if it may be a new one
 ENDED = re.compile(r"[.!?…:♪\])][\"'”’»]*\s*$")
-DASH = re.compile(r"\s*(?:</?[a-z]+>\s*)*[-–—‐]\s*(?=\S)")
+TAGS = r"\s*(?:(?:</?[a-z][^<>]*>|\{[^{}]*\})\s*)*"
+DASH = re.compile(rf"{TAGS}[-–—‐]\s*(?=\S)")
+TIMED = re.compile(r"<\d|\{[^{}]*\\[kK]")  # when a word is sung or said
 ARROW = re.compile(r"^[ \t]*\d[\d:.,]*[ \t]*-->[^\n]*", re.MULTILINE)
-LABEL = re.compile(r"\s*(?:>>+\s*)?(?:[A-Z][A-Z0-9 .'&-]*[A-Z0-9.]:\s+|(?<=>)\s*)(?=\S)")
-OWN = re.compile(r"\s*(?:[\[(♪♫#]|[A-Z][A-Z .']+:|>>)")  # a sound, a song, a speaker: a new start
+LABEL = re.compile(r"\s*(?:>>+\s*)?(?:([^\W\d_][\w .'&-]*[\w.]):\s+|(?<=>)\s*)(?=\S)")
+OWN = re.compile(r"\s*(?:[\[(♪♫#]|>>)")  # a sound, a song, a speaker: a new start
 
 
 def goes_on(before: str, text: str, pause: float, moved: bool = False) -> bool:
     """Whether a cue may continue the sentence of the cue before it, `pause` seconds later, or in another place."""
-    if not before.strip() or not text.strip() or OWN.match(text) or (OWN.match(before) and ENDED.search(before)):
+    if not before.strip() or not text.strip() or _is_own(text) or (_is_own(before) and ENDED.search(before)):
         return False
     if pause > LONGEST_PAUSE or re.search(r"[\])♪♫]\s*$", before):
         return False
@@ -33,6 +36,16 @@ def goes_on(before: str, text: str, pause: float, moved: bool = False) -> bool:
     if first.islower() or re.search(r"[,;–-]\s*$", before):
         return True
     return pause <= NAME_PAUSE and not moved and not text.isupper() and not before.isupper()
+
+
+def _is_own(text: str) -> bool:
+    return bool(OWN.match(text) or _label(text))
+
+
+def _label(text: str, start: int = 0) -> re.Match[str] | None:
+    """Who speaks, in capital letters."""
+    found = LABEL.match(text, start)
+    return found if found and (found[1] is None or found[1].isupper()) else None
 
 
 @dataclass(frozen=True)
@@ -111,10 +124,10 @@ def _speeches(raw: str, line_end: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _lead(line: str) -> int:
-    """How many characters say who speaks; none behind a tag, which must stay where it is."""
+    """How many characters say who speaks."""
     dash = DASH.match(line)
-    start = dash.end() if dash and "<" not in dash[0] else 0
-    label = LABEL.match(line, start)
+    start = dash.end() if dash else 0
+    label = _label(line, start)
     return label.end() if label else start
 
 
@@ -122,8 +135,9 @@ def _tagged(raw: str, tag: re.Pattern[str], line_end: str) -> Iterator[str | Cod
     position = 0
     for found in tag.finditer(raw):
         yield raw[position : found.start()]
-        kind: Kind = "close" if found[0].startswith("</") else "open" if found[0].startswith("<") else "alone"
-        yield Code(kind, found[0].replace("\n", line_end))
+        timed = TIMED.match(found[0]) is not None
+        kind: Kind = "close" if found[0].startswith("</") else "open" if found[0][0] == "<" and not timed else "alone"
+        yield Code(kind, found[0].replace("\n", line_end), ordered=timed)
         position = found.end()
     yield raw[position:]
 
@@ -139,9 +153,8 @@ def fit_lines(text: str) -> str:
 
     def cost(place: int) -> float:
         longer = max(place, len(text) - place - 1)
-        word = text[:place].rpartition(" ")[2].lower()
-        clings = word in ("the", "a", "an", "der", "die", "das", "den", "dem", "des", "ein", "eine", "und", "and")
-        return longer + max(0, longer - LINE) * 2 - 6 * (text[place - 1] in ",.!?;:…") + 5 * clings
+        at_pause = PAUSE.match(text[place - 1]) is not None
+        return longer + max(0, longer - LINE) * 2 - 6 * at_pause + 5 * clings(text, place)
 
     best = min(spaces, key=cost)
     return text[:best] + "\n" + text[best + 1 :]
