@@ -186,3 +186,32 @@ def test_a_sentence_ends_behind_an_address(tmp_path: Path) -> None:
     assert file.veiled().sources[2] == "See (the door slams) now."
     data, _ = file.unveiled(replace(file.veiled(), sentences=each(str)(file.veiled()).sentences))
     assert data.sentences[2].target == "See [the door slams] now."
+
+
+UNITS = """<xliff version="1.2"><file><body>
+<trans-unit id="1"><source>{N, plural, =1 {one &#39;vote&#39;} other {<x id="I"/> votes}}</source></trans-unit>
+<trans-unit id="2"><source>Updated <x id="ICU" equiv-text="{n, plural, other {...}}"/> today</source></trans-unit>
+<trans-unit id="3"><source>Hello <x id="START_TAG"/>my friend<x id="CLOSE_TAG"/>.</source></trans-unit>
+</body></file></xliff>
+"""
+
+
+def test_cases_in_units_and_cells(tmp_path: Path) -> None:
+    result = translated(tmp_path / "a.xlf", UNITS, upper)
+    for wanted in (
+        "{N, plural, =1 {ONE 'VOTE'} other {<x id=\"I\"/> VOTES}}</target>",
+        '>UPDATED <x id="ICU" equiv-text="{n, plural, other {...}}"/> TODAY</target>',
+        '>HELLO <x id="START_TAG"/>MY FRIEND<x id="CLOSE_TAG"/>.</target>',
+    ):
+        assert result.count(wanted) == 1, wanted
+    table = (
+        'id,en,de\n1,"You {n, plural, one {# ""big"" vote} other {go}} now",\n2,"{n, select, a {Go} other {Stay}}",\n'
+    )
+    rows = list(csv.reader(translated(tmp_path / "a.csv", table, upper).splitlines()))
+    assert rows[1][2] == 'YOU {n, plural, one {# "BIG" VOTE} other {GO}} NOW'
+    assert rows[2] == ["2", "{n, select, a {Go} other {Stay}}", "{n, select, a {GO} other {STAY}}"]
+
+
+def test_quoted_braces_of_messages(tmp_path: Path) -> None:
+    result = translated(tmp_path / "a.arb", "{\"a\": \"It is '{'not'}' an argument, {user}!\"}", upper)
+    assert json.loads(result)["a"] == "IT IS '{'NOT'}' AN ARGUMENT, {user}!"

@@ -343,3 +343,14 @@ def test_comments_scripts_in_them_and_fallbacks(tmp_path: Path) -> None:
     page = f"{hidden}<video><track src=x>No video here.</video><p>A house <img src=y> stands.</p><!-- <script> -->"
     wanted = f"{hidden}<video><track src=x>NO VIDEO HERE.</video><p>A HOUSE <img src=y> STANDS.</p><!-- <script> -->"
     assert translated(tmp_path / "a.html", page, upper) == wanted
+
+
+def test_segments_that_are_still_empty(tmp_path: Path) -> None:
+    unit = (
+        '<xliff version="1.2"><file><body><trans-unit id="1"><source>A test. It works.</source>'
+        '<seg-source><mrk mtype="seg" mid="1">A <g id="2">test</g>.</mrk> <mrk mtype="seg" mid="2">It works.</mrk>'
+        '</seg-source><target><mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2">Es geht.</mrk></target>'
+        "</trans-unit></body></file></xliff>"
+    )
+    result = translated(tmp_path / "a.sdlxliff", unit, upper)
+    assert '<mrk mtype="seg" mid="1">A <g id="2">TEST</g>.</mrk> <mrk mtype="seg" mid="2">Es geht.</mrk>' in result

@@ -256,3 +256,9 @@ def test_what_others_add_to_markdown_stays(tmp_path: Path) -> None:
     ):
         assert result.count(kept) == 1, kept
     assert result.count("x = y") == 1
+
+
+def test_a_language_with_one_form_has_that_of_many(tmp_path: Path) -> None:
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\nPlural-Forms: nplurals=1; plural=0;\\n"\n\n'
+    entry = 'msgid "One day"\nmsgid_plural "%d days"\nmsgstr[0] ""\n'
+    assert 'msgstr[0] "%d DAYS"' in translated(tmp_path / "ja.po", head + entry, upper)

@@ -19,6 +19,7 @@ MOST_NESTED = 100  # pairs within pairs: beyond, no text is written by people
 BREAK = "\n"  # holds the place of a code that ends a line, and of the border between two blocks
 
 TAG = re.compile(r"</?([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>")
+CLINGING = re.compile(rf"{SYMBOLS.pattern}|{TAG.pattern}|'[{{}}|#]+'")  # signs, tags, quoted braces
 VOID = re.compile(r"</?(?:br|hr|wbr|img)\b[^<>]*>|<[^<>]*/>", re.IGNORECASE)
 
 Kind = Literal["open", "close", "alone", "word", "break"]
@@ -176,7 +177,7 @@ def _paired(spelled: Sequence[str]) -> list[Kind | None]:
 
 def _kind_of(protected: str, clings: bool) -> Kind:
     """Line ends are marks; a sign or a tag that clings to a word is no word of its own."""
-    if VOID.fullmatch(protected) or (clings and (SYMBOLS.fullmatch(protected) or TAG.fullmatch(protected))):
+    if VOID.fullmatch(protected) or (clings and CLINGING.fullmatch(protected)):
         return "alone"
     return "word"
 

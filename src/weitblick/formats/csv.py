@@ -14,8 +14,8 @@ from pathlib import Path
 from weitblick.errors import UserError
 from weitblick.formats.blocks import Block, Code, Pieces
 from weitblick.formats.encoding import decode
-from weitblick.formats.file import Content
-from weitblick.formats.icu import arguments_apart
+from weitblick.formats.file import COPY, Content
+from weitblick.formats.icu import Message, message_blocks, message_pieces
 
 SOURCES = {"source", "source text", "source string", "original", "msgid", "text", "string", "value", "english"}
 TARGETS = {"target", "target text", "target string", "translation", "translated", "msgstr", "german"}
@@ -39,11 +39,11 @@ def read_csv(data: bytes, path: Path) -> Content:
     for number, row in enumerate(rows[1:], 2):
         if len(row) > source and (target is None or len(row) > target):
             name = row[0][2] if source else str(number)
-            block = _cell(row[source], row[target] if target is not None else None, name, delimiter)
-            blocks += [block] if block else []
-    locked = sum(block.status == "locked" for block in blocks)
-    notes = [f"{locked} of {len(blocks)} rows are translated already and stay as they are"] if locked else []
-    return Content({"": text}, blocks, lambda new: encoding.encode(new.get("", text)), notes)
+            blocks += _cell(row[source], row[target] if target is not None else None, name, delimiter, text)
+    rows_read = [block for block in blocks if block.part != COPY]
+    locked = sum(block.status == "locked" for block in rows_read)
+    notes = [f"{locked} of {len(rows_read)} rows are translated already and stay as they are"] if locked else []
+    return Content({"": text, COPY: text}, blocks, lambda new: encoding.encode(new.get("", text)), notes)
 
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[Cell]]:
@@ -93,28 +93,39 @@ def _columns(names: list[str], path: Path) -> tuple[int, int | None]:
     return source, target
 
 
-def _cell(source: Cell, target: Cell | None, name: str, delimiter: str) -> Block | None:
-    """A row's text, and the cell that its translation goes to. Messages with cases (ICU) go as they are."""
-    pieces = Pieces()
-    for number, line in enumerate(source[2].split("\n")):
-        if number:
-            pieces.code(Code("break", "\n"))
-        for part, is_argument in arguments_apart(line):
-            pieces.code(Code("word", None, part)) if is_argument else pieces.text(part)
-    if not pieces.has_text:
-        return None
+def _cell(source: Cell, target: Cell | None, name: str, delimiter: str, text: str) -> Iterator[Block]:
+    """A row's text, and the cell that its translation goes to; then the cases of its message, if it has some (ICU)."""
+    start, end, said = source
+    quotes = int(end - start > len(said))
+    first, raw = start + quotes, text[start + quotes : end - quotes]
+    pieces, cases = message_pieces(raw, first, CELL, COPY)
+    if not pieces.has_text and not cases:
+        return
     place = source if target is None else target
     done = target is not None and bool(target[2].strip())
-    return Block(
+    yield Block(
         place[0],
         place[1],
         *pieces.content(),
         target=target[2] if target is not None and done else None,
         status="locked" if done else None,
         id=name,
-        bilingual=target is not None,
-        finish=_finish(delimiter, place[1] - place[0] > len(place[2])),
+        bilingual=target is not None or bool(cases),
+        finish=_finish(delimiter, place[1] - place[0] > len(place[2]) or bool(cases)),
     )
+    for begin, stop in cases if not done else ():
+        yield from message_blocks(raw[begin:stop], first + begin, name, CELL, COPY, 1)
+
+
+def _add(pieces: Pieces, raw: str) -> None:
+    for number, line in enumerate(raw.replace('""', '"').split("\n")):
+        if number:
+            pieces.code(Code("break", "\n"))
+        pieces.text(line)
+
+
+CELL = Message(_add, lambda text, style: text.replace('"', '""'))
+"""Cells with cases are always written in quotes, and what is in them with quotes doubled."""
 
 
 def _finish(delimiter: str, quoted: bool) -> Callable[[str], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,8 @@ from weitblick.formats.rendering import FlowSentence, TranslatedFlow, units_of
 from weitblick.translation.alignment import Alignment, align_by_place
 
 OPEN_END = re.compile(r"\.{3}$|…$")
-REFERENCE = re.compile("\ufdd0(\\d+):(\\d+)\ufdd1")
+REFERENCE = re.compile("\ufdd0(\\d+):(\\d+):([^\ufdd1]*)\ufdd1")
+COPY = "copy"  # a part that is its file once more: what is translated there goes elsewhere, by reference
 
 Align = Callable[[Sequence[tuple[str, str]]], list[Alignment]]
 """(source, target) texts to alignments: `Translator.align`."""
@@ -174,9 +176,10 @@ class TranslatableFile:
             for block, raw, shown in TranslatedFlow(flow, rows).blocks():
                 replaced.setdefault(block.part, []).extend([(block.start, block.end, raw), *block.edits])
                 texts.append((block, shown))
-        changed = {
-            part: _spliced(self.content.parts[part], [*dict.fromkeys(edits)]) for part, edits in replaced.items()
+        edits = {
+            part: sorted(dict.fromkeys(found), key=lambda edit: (edit[0], -edit[1])) for part, found in replaced.items()
         }
+        changed = {part: _spliced(self.content.parts, edits, part) for part in edits if part != COPY}
         notes = self.content.review(texts) if self.content.review else []
         return self.content.save(changed), notes
 
@@ -236,21 +239,30 @@ def _ended(source: str, target: str) -> str:
     return target[:-1] + ":" if source.endswith(":") else target[:-1] or target
 
 
-def reference(start: int, end: int) -> str:
-    """Stands for the characters [start, end) of a part, whatever is replaced in them, in the raw text of a code."""
-    return f"\ufdd0{start}:{end}\ufdd1"
+def reference(start: int, end: int, part: str = "") -> str:
+    """Stands for the characters [start, end) of a part (of the code's own, if none is named), whatever is replaced in
+    them, in the raw text of a code."""
+    return f"\ufdd0{start}:{end}:{part}\ufdd1"
 
 
-def _spliced(text: str, edits: Sequence[tuple[int, int, str]], low: int = 0, high: int | None = None) -> str:
-    """Characters [low, high) of a text with all edits in them. An edit inside another one counts where that refers to
-    what it replaces."""
+def _spliced(
+    parts: Mapping[str, str],
+    edits: Mapping[str, Sequence[tuple[int, int, str]]],
+    part: str,
+    low: int = 0,
+    high: int | None = None,
+) -> str:
+    """Characters [low, high) of a part with all edits in them, which are sorted. An edit inside another one counts
+    where that refers to what it replaces."""
+    text = parts[part]
     high = len(text) if high is None else high
+    own = edits.get(part, ())
     out, position = [], low
-    for start, end, new in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
+    for start, end, new in own[bisect_left(own, low, key=lambda edit: edit[0]) :]:
+        if start >= high:
+            break
         if position <= start and end <= high:
-            filled = REFERENCE.sub(
-                lambda r: _spliced(text, [e for e in edits if e[0] >= int(r[1])], int(r[1]), int(r[2])), new
-            )
+            filled = REFERENCE.sub(lambda r: _spliced(parts, edits, r[3] or part, int(r[1]), int(r[2])), new)
             out += [text[position:start], filled]
             position = end
     return "".join([*out, text[position:high]])

@@ -12,35 +12,46 @@ from weitblick.formats.file import reference
 
 ARGUMENT = re.compile(r"\{\s*[\w.-]+\s*,\s*(plural|selectordinal|select)\s*,")
 CASE = re.compile(r"\s*(?:offset:\d+\s*)?(=?[\w-]+)\s*\{")
+NUMBER = re.compile(r"(?<!&)#(?![^<>]*>)")  # not in a tag, nor in &#39;
 MOST_NESTED = 20
 
 
 @dataclass(frozen=True)
 class Message:
-    """How a format writes messages: `add` puts a stretch of the file into pieces, `write` gives text back."""
+    """How a format writes messages: `add` puts a stretch of the file into pieces, `write` gives text back, `bare` is a
+    stretch of the same length in which what is no text holds no braces."""
 
     add: Callable[[Pieces, str], None]
     write: Callable[[str, str | None], str]
+    bare: Callable[[str], str] = str
 
 
-def message_blocks(raw: str, start: int, name: str, how: Message, nested: int = 0) -> Iterator[Block]:
-    """The blocks of a message that stands at `start` of its file: its own text, then that of its cases."""
+def message_blocks(raw: str, start: int, name: str, how: Message, part: str = "", nested: int = 0) -> Iterator[Block]:
+    """The blocks of a message that stands at `start` of a part: its own text, then that of its cases."""
+    pieces, cases = message_pieces(raw, start, how, part, nested)
+    if pieces.has_text:
+        yield Block(start, start + len(raw), *pieces.content(), id=name, write=how.write, part=part)
+    for first, last in cases:
+        yield from message_blocks(raw[first:last], start + first, name, how, part, nested + 1)
+
+
+def message_pieces(
+    raw: str, start: int, how: Message, part: str = "", nested: int = 0
+) -> tuple[Pieces, list[tuple[int, int]]]:
+    """A message's own text, in which arguments with cases are words, and [start, end) of what their cases say."""
     pieces, inner, position = Pieces(), [], 0
-    for number, (first, last, cases) in enumerate(_arguments(raw) if nested < MOST_NESTED else (), 1):
+    for number, (first, last, cases) in enumerate(_arguments(how.bare(raw)) if nested < MOST_NESTED else (), 1):
         _add(pieces, raw[position:first], how, nested)
-        pieces.code(Code("word", reference(start + first, start + last), f"⟦{number}⟧"))
+        pieces.code(Code("word", reference(start + first, start + last, part), f"⟦{number}⟧"))
         inner += cases
         position = last
     _add(pieces, raw[position:], how, nested)
-    if pieces.has_text:
-        yield Block(start, start + len(raw), *pieces.content(), id=name, write=how.write)
-    for first, last in inner:
-        yield from message_blocks(raw[first:last], start + first, name, how, nested + 1)
+    return pieces, inner
 
 
 def _add(pieces: Pieces, raw: str, how: Message, nested: int) -> None:
     """In a case, # stands for the number."""
-    for place, part in enumerate(raw.split("#") if nested else [raw]):
+    for place, part in enumerate(NUMBER.split(raw) if nested else [raw]):
         if place:
             pieces.code(Code("word", "#", "#"))
         how.add(pieces, part)

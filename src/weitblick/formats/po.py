@@ -13,6 +13,7 @@ from weitblick.errors import UserError
 from weitblick.formats.blocks import Block, Code, Pieces
 from weitblick.formats.encoding import decode
 from weitblick.formats.file import Content
+from weitblick.formats.icu import arguments_apart
 
 CHARSET = re.compile(rb"charset=([A-Za-z0-9._:-]+)")
 KEYWORD = re.compile(r"^(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d+)\])?)[ \t]*(\".*)$")
@@ -122,7 +123,7 @@ def _blocks(entry: _Entry, plurals: int) -> Iterator[Block]:
     done = not entry.fuzzy and all(one is not None and one.value for one in given)
     last = max(one.end for one in entry.fields.values())
     for number, (name, one) in enumerate(zip(names, given, strict=True)):
-        source = plural if plural and number else singular
+        source = plural if plural and (number or plurals == 1) else singular
         pieces = _pieces(source.value)
         content, codes = pieces.content()
         if not pieces.has_text and not done and source.value:
@@ -150,7 +151,8 @@ def _pieces(text: str) -> Pieces:
     for number, line in enumerate(text.split("\n")):
         if number:
             pieces.code(Code("break", "\n"))
-        pieces.text(line)
+        for part, is_argument in arguments_apart(line):
+            pieces.code(Code("word", None, part)) if is_argument else pieces.text(part)
     return pieces
 
 

@@ -49,7 +49,7 @@ FORMATS: dict[str, FileFormat] = {
         FileFormat(
             "xliff",
             "XLIFF 1.2 and 2.x",
-            (".xlf", ".xliff"),
+            (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"),
             read_xliff,
             r"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<xliff",
         ),

@@ -10,7 +10,8 @@ from pathlib import Path
 from weitblick.errors import UserError
 from weitblick.formats.blocks import Block, Pieces
 from weitblick.formats.encoding import decode, xml_declared
-from weitblick.formats.file import Content
+from weitblick.formats.file import COPY, Content
+from weitblick.formats.icu import Message, message_blocks, message_pieces
 from weitblick.formats.markup import Role, Token, check_xml, ends_of, escape, inline, text_of, tokens_of, with_attribute
 
 ROLES: dict[str, Role] = {
@@ -20,6 +21,7 @@ ROLES: dict[str, Role] = {
     **dict.fromkeys(("ex", "ept", "ec", "em"), "close"),
     "it": "alone",
 }
+HALF = re.compile(r"(START|CLOSE)_")  # how Angular names the two halves of a tag
 UNFINISHED = {"new", "needs-translation", "initial"}  # a target in this state is no translation
 
 
@@ -35,11 +37,15 @@ def read_xliff(data: bytes, path: Path) -> Content:
         raise UserError(f"is XLIFF {version or 'without a version'}", where=path, remedy="use XLIFF 1.2, 2.0 or 2.1")
     blocks = list(_Reader(text, tokens, version[0] == "2").blocks())
     return Content(
-        {"": text}, blocks, lambda new: encoding.encode(new.get("", text), "xmlcharrefreplace"), _notes(blocks)
+        {"": text, COPY: text},
+        blocks,
+        lambda new: encoding.encode(new.get("", text), "xmlcharrefreplace"),
+        _notes(blocks),
     )
 
 
 def _notes(blocks: list[Block]) -> list[str]:
+    blocks = [block for block in blocks if block.part != COPY]
     locked = sum(block.status == "locked" for block in blocks)
     return [f"{locked} of {len(blocks)} units are translated already and stay as they are"] if locked else []
 
@@ -82,25 +88,19 @@ class _Reader:
             return
         segmented = self._child(number, "seg-source")
         place = source if segmented is None else segmented
-        pieces = Pieces()
-        inline(
-            self.tokens,
-            self.ends,
-            range(place + 1, self.ends[place]),
-            _role,
-            pieces,
-            lambda a, b: self.text[a:b],
-            count(1),
-        )
-        if not pieces.has_text:
+        first = self.tokens[place].end
+        raw = self.text[first : self.tokens[self.ends[place]].start]
+        pieces, cases = message_pieces(raw, first, UNIT, COPY)
+        if not pieces.has_text and not cases:
+            return
+        if segmented is not None and target is not None and (parts := self._parted(segmented, target)):
+            yield from (self._part(*part, target, id) for part in parts)
             return
         own = self.tokens[number].attributes
-        told = None if target is None else "".join(map(text_of, self.tokens[target : self.ends[target] + 1]))
+        told = None if target is None else self._told(target)
         state = own.get("state") if self.second else (self.tokens[target].attributes.get("state") if target else None)
         approved = own.get("approved") == "yes" or state in ("final", "signed-off", "reviewed")
-        finished = state not in UNFINISHED and told != "".join(
-            map(text_of, self.tokens[source : self.ends[source] + 1])
-        )
+        finished = state not in UNFINISHED and told != self._told(source)
         locked = bool(told and told.strip()) and (approved or finished)
         span, finish = self._place(place, target)
         edits: tuple[tuple[int, int, str], ...] = ()
@@ -117,6 +117,44 @@ class _Reader:
             finish=finish,
             bilingual=True,
             edits=edits,
+        )
+        for begin, stop in cases if not locked else ():
+            yield from message_blocks(raw[begin:stop], first + begin, id, UNIT, COPY, 1)
+
+    def _told(self, number: int) -> str:
+        return "".join(map(text_of, self.tokens[number : self.ends[number] + 1]))
+
+    def _parted(self, source: int, target: int) -> list[tuple[int, int]]:
+        """The segments of a unit and their targets, if some of these are there and others are still empty."""
+        sides = [self._segments(side) for side in (source, target)]
+        told = [bool(self._told(number).strip()) for number in sides[1].values()]
+        if sides[0].keys() != sides[1].keys() or all(told) or not any(told):
+            return []
+        return [(number, sides[1][name]) for name, number in sides[0].items()]
+
+    def _segments(self, number: int) -> dict[str, int]:
+        inside = range(number + 1, self.ends[number])
+        marks = {n: self.tokens[n].attributes for n in inside if n in self.ends and _local(self.tokens[n]) == "mrk"}
+        return {own.get("mid", ""): n for n, own in marks.items() if own.get("mtype") == "seg"}
+
+    def _part(self, source: int, target: int, around: int, id: str) -> Block:
+        """A segment of a unit of which others are translated already."""
+        pieces = Pieces()
+        _add(pieces, self.text[self.tokens[source].end : self.tokens[self.ends[source]].start])
+        told = self._told(target).strip()
+        tag, whole = self.tokens[target], self.tokens[around]
+        opening = re.sub(r"\s*/?>$", ">", tag.raw)
+        return Block(
+            tag.start,
+            self.tokens[self.ends[target]].end,
+            *pieces.content(),
+            target=told or None,
+            status="locked" if told else None,
+            id=id or None,
+            write=escape,
+            finish=lambda content: f"{opening}{content}</{tag.name}>",
+            bilingual=True,
+            edits=((whole.start, whole.end, with_attribute(whole.raw, "state", "needs-review-translation")),),
         )
 
     def _place(self, source: int, target: int | None) -> tuple[tuple[int, int], Callable[[str], str]]:
@@ -135,9 +173,24 @@ class _Reader:
         return (end, end), lambda content: f"{indent}{tag}{content}</{name}>"
 
 
+def _add(pieces: Pieces, raw: str) -> None:
+    """A stretch of a source, with its elements."""
+    tokens = tokens_of(raw)
+    inline(tokens, ends_of(tokens), range(len(tokens)), _role, pieces, lambda a, b: raw[a:b], count(1))
+
+
+def _bare(raw: str) -> str:
+    return "".join(token.raw if token.kind == "text" else "_" * len(token.raw) for token in tokens_of(raw))
+
+
+UNIT = Message(_add, escape, _bare)
+
+
 def _role(token: Token) -> Role:
     name = _local(token)
     attributes = token.attributes
+    if name == "x" and (half := HALF.match(attributes.get("id", ""))):
+        return "open" if half[1] == "START" else "close"
     if name == "mrk" and (attributes.get("mtype") == "protected" or attributes.get("translate") == "no"):
         return "word"
     return ROLES.get(name, "alone")
