@@ -21,7 +21,7 @@ import torch
 from tools.ours import begin, clock_of, model_section, narrow
 from tools.sizes import SIZES, Size
 from tools.text import lengths, words
-from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
+from tools.turns import option_parser, ratio, report, take_turns
 
 from weitblick.config.recipe import ContextSection
 from weitblick.model.build import build
@@ -117,17 +117,12 @@ def random_model(shape: Size, section: dict[str, str], seed: int) -> DocumentMod
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__, rounds=3)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 4], help="1 is greedy")
     parser.add_argument("--supports", nargs="+", choices=["random", "narrow"], default=["random", "narrow"])
     parser.add_argument("--documents", type=int, default=2)
     parser.add_argument("--sentences", type=int, default=40, help="of a document")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", metavar="FILE", help="write the results here too")
     return parser.parse_args()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from tools.environments import WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import lengths, words
-from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
+from tools.turns import circumstances, option_parser, ratio, report, take_turns
 
 CONTESTANTS = {
     "weitblick float32": ("ours_decoding.py", "float32"),
@@ -83,17 +83,12 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__, rounds=5)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5], help="1 is greedy")
     parser.add_argument("--sentences", type=int, default=32)
     parser.add_argument("--words", type=int, default=30, help="produced of each sentence, its end included")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
-    parser.add_argument("--json", metavar="FILE", help="write the results here too")
     return parser.parse_args()
 
 

@@ -25,7 +25,7 @@ import ctranslate2
 import sentencepiece
 import torch
 from tools.ours import begin, clock_of
-from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
+from tools.turns import option_parser, ratio, report, take_turns
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
@@ -165,18 +165,13 @@ def our_run(
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__, rounds=3)
     parser.add_argument("--vocabulary", type=int, default=60_000)
     parser.add_argument("--dimension", type=int, default=512)
     parser.add_argument("--layers", type=int, default=6, help="of encoder and decoder each")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 4], help="1 is greedy")
     parser.add_argument("--sentences", type=int, default=16, help="translated together, by all")
     parser.add_argument("--words", type=int, default=25, help="of each translation, and of the longest source")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", metavar="FILE", help="write the results here too")
     return parser.parse_args()
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from tools.environments import WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import sentence_batches
-from tools.turns import CLOCK_HELP, CLOCKS, circumstances, ratio, report, take_turns
+from tools.turns import circumstances, option_parser, ratio, report, take_turns
 
 SCRIPTS = {"weitblick": "ours_training.py", "joeynmt": "joeynmt_training.py", "marian": "marian_training.py"}
 
@@ -67,16 +67,11 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__, rounds=5)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--peers", nargs="*", choices=["joeynmt", "marian"], default=["joeynmt", "marian"])
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=3, help="batches of a round")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
-    parser.add_argument("--json", metavar="FILE", help="write the results here too")
     return parser.parse_args()
 
 

@@ -21,7 +21,7 @@ import torch
 from tools.ours import begin, clock_of, model_section, narrow
 from tools.sizes import SIZES, Size
 from tools.text import lengths, words
-from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
+from tools.turns import option_parser, ratio, report, take_turns
 from torch import Tensor
 
 from weitblick.batches.batch import Batch, pack_pairs
@@ -190,17 +190,12 @@ def without_attention(self: Any, rows: dict[str, Tensor], layout: Layout, bank: 
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__, rounds=7)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small"])
     parser.add_argument("--sentences", nargs="+", type=int, default=[10, 40, 120], help="of a document")
     parser.add_argument("--variants", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--integrations", nargs="+", choices=["encoder", "decoder"], default=["encoder", "decoder"])
     parser.add_argument("--supports", nargs="+", choices=["random", "narrow"], default=["random", "narrow"])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", metavar="FILE", help="write the results here too")
     return parser.parse_args()
 
 

@@ -11,8 +11,13 @@ EOS = 0
 
 
 def marian(size: dict[str, Any]) -> MarianMTModel:
-    torch.manual_seed(1)
     last = size["vocabulary"] - 1
+    special = {"pad_token_id": last, "eos_token_id": EOS, "forced_eos_token_id": None, "decoder_start_token_id": last}
+    return marian_of(size, **special).eval()
+
+
+def marian_of(size: dict[str, Any], **more: Any) -> MarianMTModel:
+    torch.manual_seed(1)
     config = MarianConfig(
         vocab_size=size["vocabulary"],
         d_model=size["dimension"],
@@ -25,9 +30,6 @@ def marian(size: dict[str, Any]) -> MarianMTModel:
         activation_function="relu",
         max_position_embeddings=256,
         scale_embedding=True,
-        pad_token_id=last,
-        eos_token_id=EOS,
-        forced_eos_token_id=None,
-        decoder_start_token_id=last,
+        **more,
     )
-    return MarianMTModel(config).eval()
+    return MarianMTModel(config)

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 import transformers
+from marian_model import marian_of
 from serving import serve
 from torch.nn.utils.rnn import pad_sequence
-from transformers import MarianConfig, MarianMTModel
 
 PAD, BOS, EOS = 0, 1, 2
 
@@ -24,30 +24,9 @@ def padded(sentences: list[list[int]], before: list[int], behind: list[int]) -> 
 
 def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
     torch.set_num_threads(task["threads"])
-    torch.manual_seed(1)
-    size, rate = task["size"], task["dropout"]
-    config = MarianConfig(
-        vocab_size=size["vocabulary"],
-        d_model=size["dimension"],
-        encoder_ffn_dim=size["feed_forward"],
-        decoder_ffn_dim=size["feed_forward"],
-        encoder_layers=size["layers"],
-        decoder_layers=size["layers"],
-        encoder_attention_heads=size["heads"],
-        decoder_attention_heads=size["heads"],
-        activation_function="relu",
-        dropout=rate,
-        attention_dropout=rate,
-        activation_dropout=0.0,
-        max_position_embeddings=256,
-        scale_embedding=True,
-        pad_token_id=PAD,
-        bos_token_id=BOS,
-        eos_token_id=EOS,
-        decoder_start_token_id=BOS,
-        use_cache=False,
-    )
-    model = MarianMTModel(config).train()
+    rates = {"dropout": task["dropout"], "attention_dropout": task["dropout"], "activation_dropout": 0.0}
+    special = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
+    model = marian_of(task["size"], **rates, **special, use_cache=False).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.0, fused=True)
 
     def run() -> int:

@@ -6,31 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from ours_model import ours
 from serving import serve
 
 from weitblick import __version__
 from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.config.recipe import ContextSection, ModelSection, StageSection
-from weitblick.model.build import build
+from weitblick.config.recipe import StageSection
 from weitblick.sentence.loss import smoothed_cross_entropy
 from weitblick.training.optimisation import Optimiser
 
 
 def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
     torch.set_num_threads(task["threads"])
-    torch.manual_seed(1)
-    size, rate = task["size"], task["dropout"]
-    section = ModelSection(
-        dimension=size["dimension"],
-        feed_forward=size["feed_forward"],
-        encoder_layers=size["layers"],
-        decoder_layers=size["layers"],
-        heads=size["heads"],
-        attention_biases=True,  # as the peers have them
-        tied_embeddings="all",
-        dropout={"embedding": rate, "attention": rate, "residual": rate},  # type: ignore[arg-type]
-    )
-    model = build(section, ContextSection(), size["vocabulary"], size["vocabulary"]).train()
+    model = ours(task["size"], dropout=task["dropout"]).train()
     smoothing = task["label_smoothing"]
     optimiser = Optimiser(model, StageSection(learning_rate=1e-4, clip=task["clip"], label_smoothing=smoothing))
     update = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -16,6 +17,17 @@ console = Console(stderr=True)
 
 CLOCKS = ("wall", "cpu")
 CLOCK_HELP = "cpu: processor time, for a machine that others use too; with 1 thread, for threads wait busily"
+
+
+def option_parser(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
+    """With what all benchmarks take that let contestants take turns."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help=CLOCK_HELP)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", metavar="FILE", help="write the results here too")
+    return parser
 
 
 def take_turns(
