@@ -41,6 +41,20 @@ def test_text_stays_as_it_was_written(tmp_path):
     assert load_recipe(path, ["stage1=null"]).stage1 is load_recipe(path, ["stage1="]).stage1 is None
 
 
+def test_words_that_begin_like_truths_are_words(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text("output: trueruns\ndata: {dir: falsehood}\n")
+    recipe = load_recipe(path)
+    assert (recipe.output, recipe.data.dir) == ("trueruns", "falsehood")
+    path.write_text("trued: 1\n")
+    with pytest.raises(UserError, match="trued"):
+        load_recipe(path)
+    for value in ("!!bool x", "!!timestamp x", "!!int x"):
+        path.write_text(f"output: {value}\n")
+        with pytest.raises(UserError, match="not YAML"):
+            load_recipe(path)
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

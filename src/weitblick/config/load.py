@@ -31,7 +31,7 @@ YamlLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != BOOLEAN]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-YamlLoader.add_implicit_resolver(BOOLEAN, re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
+YamlLoader.add_implicit_resolver(BOOLEAN, re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
 
 
 class _TooMuch(Exception):
@@ -46,7 +46,7 @@ def _load_yaml(text: str) -> Any:
         values = yaml.load(text, YamlLoader)
     except RecursionError:
         raise _TooMuch("nested too deeply") from None
-    except (ValueError, OverflowError) as error:  # numbers and dates that are none
+    except (ValueError, OverflowError, LookupError, AttributeError) as error:  # numbers, dates, truths that are none
         raise _TooMuch(str(error)) from None
     waiting, seen = [values], 0
     while waiting:
