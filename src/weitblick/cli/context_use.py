@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,7 +26,10 @@ from weitblick.cli.options import (
 from weitblick.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from weitblick.documents import Document
+    from weitblick.probing.context_use import ContextUse, TranslationScores
 
 LABELS = {
     "cxmi": "own - removed (CXMI)",
@@ -107,15 +111,13 @@ def context_use(
     encoded = encode_corpus(translator.pipeline, documents, contexts)
     with progress_bar(3 * len(encoded.references), "scoring") as advance:
         found = measure_context_use(translator.model, encoded, seed=seed, batch_tokens=batch_tokens, progress=advance)
-    report: dict[str, Any] = {"model": model or SHIPPED, "source": corpus[0], "target": corpus[-1]}
-    report |= {"target_context": target_context or corpus[-1], **found.to_json()}
-    if translate:
-        scores = measure_translations(translator, documents, beam=beam, seed=seed)
-        report |= {name: found.to_json() for name, found in scores.items()}
+    scores = measure_translations(translator, documents, beam=beam, seed=seed) if translate else {}
     if as_json:
-        print_json(report)
+        given = {"model": model or SHIPPED, "source": corpus[0], "target": corpus[-1]}
+        given["target_context"] = target_context or corpus[-1]
+        print_json({**given, **found.to_json(), **{name: score.to_json() for name, score in scores.items()}})
     else:
-        _print(report)
+        _print(found, scores)
 
 
 def _check_references(documents: list[Document], corpus: list[str]) -> None:
@@ -143,7 +145,7 @@ def _with_targets(documents: list[Document], path: str) -> list[Document]:
     ]
 
 
-def _print(report: dict[str, Any]) -> None:
+def _print(found: ContextUse, scores: Mapping[str, TranslationScores]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -152,41 +154,36 @@ def _print(report: dict[str, Any]) -> None:
     for name in ("per token", "95% interval", "better", "worse"):
         table.add_column(name, justify="right")
     for key, label in LABELS.items():
-        row = report[key]
-        gain = row["per_token"]
-        low, high = gain["interval"]
-        interval = f"[{low:+.4f}, {high:+.4f}]".replace("[", r"\[")
-        table.add_row(
-            label, f"{gain['mean']:+.4f}", interval, str(row["sentences_better"]), str(row["sentences_worse"])
-        )
+        row = found.differences[key]
+        gain = row.per_token
+        interval = f"\\[{gain.low:+.4f}, {gain.high:+.4f}]"
+        table.add_row(label, f"{gain.mean:+.4f}", interval, str(row.sentences_better), str(row.sentences_worse))
     console.print(table)
     console.print(
-        f"\n{report['documents']} documents, {report['sentences']} sentences, {report['tokens']} tokens; "
+        f"\n{found.documents} documents, {found.sentences} sentences, {found.tokens} tokens; "
         "log-probability per token: "
-        + ", ".join(f"{mode} {value:.4f}" for mode, value in report["log_probability_per_token"].items())
+        + ", ".join(f"{mode} {value:.4f}" for mode, value in found.log_probability_per_token.items())
     )
-    if report["gate"] is not None:
-        console.print(
-            f"share of the context in the gate {report['gate']:.3f}, sentences attended {report['support']:.2f}"
-        )
-    if "bleu" in report:
+    if found.gate is not None:
+        console.print(f"share of the context in the gate {found.gate:.3f}, sentences attended {found.support:.2f}")
+    if scores:
         console.print()
-        console.print(_translation_table(report))
+        console.print(_translation_table(scores))
         for name in METRICS:
-            console.print(report[name]["signature"], markup=False)
+            console.print(scores[name].signature, markup=False)
 
 
-def _translation_table(report: dict[str, Any]) -> Any:
+def _translation_table(scores: Mapping[str, TranslationScores]) -> Table:
     from rich.table import Table
 
     table = Table("translations", box=None, pad_edge=False)
     for column in ("own", "removed", "random", "own - removed", "p", "own - random", "p"):
         table.add_column(column, justify="right")
     for name, label in METRICS.items():
-        found = report[name]
-        cells = [f"{found[mode]:.2f}" for mode in ("own", "removed", "random")]
-        for pair in (found["own_over_removed"], found["own_over_random"]):
-            low, high = pair["interval"]
-            cells += [f"{pair['difference']:+.2f} \\[{low:+.2f}, {high:+.2f}]", f"{pair['p']:.3f}"]
+        found = scores[name]
+        cells = [f"{value:.2f}" for value in found.scores.values()]
+        for pair in found.differences.values():
+            interval = f"\\[{pair.interval.low:+.2f}, {pair.interval.high:+.2f}]"
+            cells += [f"{pair.difference:+.2f} {interval}", f"{pair.p_randomisation:.3f}"]
         table.add_row(label, *cells)
     return table

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,12 @@ from weitblick.cli.options import BatchTokens, Device, Json, Limit, Model, Quiet
 from weitblick.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from weitblick.documents.contrast import ContrastItem
     from weitblick.metrics.scoring import ContextMode
-    from weitblick.probing.contrast import Verdict
+    from weitblick.probing.contrast import Accuracy, Summary, Verdict
+    from weitblick.probing.paired import PairedDifference
     from weitblick.translation.translator import Translator
 
 GROUPS = {
@@ -103,31 +106,40 @@ def contrast(
             verdicts[mode] = judge_suite(
                 translator.model, encoded, mode, seed=seed, batch_tokens=batch_tokens, progress=advance
             )
-    results = {str(mode): summarise(found).to_json() for mode, found in verdicts.items()}
-    missing = without_context(translator.model, items)
-    report: dict[str, Any] = {
-        "model": model or SHIPPED,
-        "suite": suite,
-        "context": modes[0],
-        "reads_context": translator.model.context is not None,
-        "without_context": missing,
-        **results[modes[0]],
-    }
-    if controls:
-        report["controls"] = results
-        report["paired"] = {name: pair.to_json() for name, pair in compare_verdicts(verdicts, seed).items()}
-    if has_pronouns(items):
-        report["rules"] = {name: summarise(found).to_json() for name, found in judge_by_articles(items).items()}
-    if generate:
-        report["generated"] = _generate(translator, items)
+    results = {str(mode): summarise(found) for mode, found in verdicts.items()}
+    pairs = compare_verdicts(verdicts, seed) if controls else {}
+    judged = judge_by_articles(items) if has_pronouns(items) else {}
+    rules = {str(name): summarise(found) for name, found in judged.items()}
+    generated = _generate(translator, items) if generate else {}
+    missing, reads_context = without_context(translator.model, items), translator.model.context is not None
     if as_json:
+        report = {
+            "model": model or SHIPPED,
+            "suite": suite,
+            "context": modes[0],
+            "reads_context": reads_context,
+            "without_context": missing,
+            **results[modes[0]].to_json(),
+        }
+        more: dict[str, Mapping[str, Summary | PairedDifference]] = {
+            "controls": results if controls else {},
+            "paired": pairs,
+            "rules": rules,
+            "generated": generated,
+        }
+        for name, found in more.items():
+            if found:
+                report[name] = {key: value.to_json() for key, value in found.items()}
         print_json(report)
-    else:
-        _print(results | report.get("rules", {}), missing, translator.model.context is not None)
-        _print_more(report)
+        return
+    _print(results | rules, missing, reads_context)
+    if pairs:
+        _print_table(_paired_table(pairs))
+    if generated:
+        _print_table(_generated_table(generated))
 
 
-def _generate(translator: Translator, items: Sequence[ContrastItem]) -> dict[str, Any]:
+def _generate(translator: Translator, items: Sequence[ContrastItem]) -> dict[str, Summary]:
     from weitblick.probing.contrast import summarise
     from weitblick.probing.pronouns import generate_pronouns, has_pronouns
 
@@ -142,7 +154,7 @@ def _generate(translator: Translator, items: Sequence[ContrastItem]) -> dict[str
             "own": generate_pronouns(translator, items, past="own", progress=advance),
             "removed": generate_pronouns(translator, items, past="own", context=False, progress=advance),
         }
-    return {name: summarise(verdicts).to_json() for name, verdicts in found.items()}
+    return {name: summarise(verdicts) for name, verdicts in found.items()}
 
 
 PAIR_LABELS = {"own_over_removed": "own - removed", "own_over_random": "own - random"}
@@ -153,83 +165,86 @@ GENERATED_LABELS = {
 }
 
 
-def _print_more(report: dict[str, Any]) -> None:
-    """Paired differences, and the pronouns of translations."""
+def _print_table(table: Table) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
-    if "paired" in report:
-        table = Table("accuracy", box=None, pad_edge=False)
-        for name in ("difference", "95% interval", "better", "worse", "p (McNemar)"):
-            table.add_column(name, justify="right")
-        for key, label in PAIR_LABELS.items():
-            pair = report["paired"][key]
-            low, high = pair["interval"]
-            counts = str(pair["better"]), str(pair["worse"]), f"{pair['p']:.2g}"
-            table.add_row(label, f"{pair['difference']:+.3f}", f"\\[{low:+.3f}, {high:+.3f}]", *counts)
-        console.print()
-        console.print(table)
-    if "generated" in report:
-        first = next(iter(report["generated"].values()))
-        table = Table("pronoun of the translation is the reference's", box=None, pad_edge=False)
-        for name in ("all", *first["by_pronoun"], "none"):
-            table.add_column(name, justify="right")
-        for key, found in report["generated"].items():
-            by_pronoun = (f"{found['by_pronoun'][name]['accuracy']:.3f}" for name in first["by_pronoun"])
-            table.add_row(GENERATED_LABELS[key], f"{found['accuracy']:.3f}", *by_pronoun, str(found["ties"]))
-        console.print()
-        console.print(table)
+    console.print()
+    console.print(table)
 
 
-def _print(results: dict[str, dict[str, Any]], missing: int, reads_context: bool) -> None:
+def _paired_table(pairs: Mapping[str, PairedDifference]) -> Table:
+    from rich.table import Table
+
+    table = Table("accuracy", box=None, pad_edge=False)
+    for name in ("difference", "95% interval", "better", "worse", "p (McNemar)"):
+        table.add_column(name, justify="right")
+    for key, label in PAIR_LABELS.items():
+        pair, found = pairs[key], pairs[key].difference
+        interval = f"\\[{found.low:+.3f}, {found.high:+.3f}]"
+        table.add_row(label, f"{found.mean:+.3f}", interval, str(pair.better), str(pair.worse), f"{pair.p:.2g}")
+    return table
+
+
+def _generated_table(generated: Mapping[str, Summary]) -> Table:
+    """The pronouns of translations."""
+    from rich.table import Table
+
+    pronouns = list(next(iter(generated.values())).by_pronoun)
+    table = Table("pronoun of the translation is the reference's", box=None, pad_edge=False)
+    for name in ("all", *pronouns, "none"):
+        table.add_column(name, justify="right")
+    for key, found in generated.items():
+        accuracies = [found.overall.accuracy, *(found.by_pronoun[name].accuracy for name in pronouns)]
+        table.add_row(GENERATED_LABELS[key], *(f"{value:.3f}" for value in accuracies), str(found.overall.ties))
+    return table
+
+
+def _print(results: Mapping[str, Summary], missing: int, reads_context: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
     first = next(iter(results.values()))
     console = Console()
-    distances = list(first["by_distance"])
     table = Table("context", title="accuracy by antecedent distance", box=None, pad_edge=False, title_justify="left")
-    for name in ["all", *distances, "ties"]:
+    for name in ["all", *first.by_distance, "ties"]:
         table.add_column(name, justify="right")
     for mode, result in results.items():
-        values = [result["accuracy"], *(result["by_distance"][name]["accuracy"] for name in distances)]
-        table.add_row(mode, *(f"{value:.3f}" for value in values), str(result["ties"]))
-    table.add_row("chance", *_across(first, distances, "chance", ".3f"), "")
-    table.add_row("items", *_across(first, distances, "items", "d"), "")
+        groups = [result.overall, *(result.by_distance[name] for name in first.by_distance)]
+        table.add_row(mode, *(f"{group.accuracy:.3f}" for group in groups), str(result.overall.ties))
+    groups = [first.overall, *first.by_distance.values()]
+    table.add_row("chance", *(f"{group.chance:.3f}" for group in groups), "")
+    table.add_row("items", *(str(group.items) for group in groups), "")
     console.print(table)
     for key, title in GROUPS.items():
-        if len(first[key]) > 1 or (first[key] and key == "by_direction"):
+        names = getattr(first, key)
+        if len(names) > 1 or (names and key == "by_direction"):
             console.print()
-            console.print(_group_table(results, key, title))
+            console.print(_group_table({mode: getattr(result, key) for mode, result in results.items()}, title))
     console.print()
     if not reads_context:
         console.print("The model is sentence-level: it reads no context.")
     if missing:
-        console.print(f"{missing} of {first['items']} items have no context that the model could read.")
+        console.print(f"{missing} of {first.overall.items} items have no context that the model could read.")
     console.print("A tie counts as wrong.")
 
 
-def _across(result: dict[str, Any], distances: list[str], what: str, form: str) -> list[str]:
-    return [format(result[what], form), *(format(result["by_distance"][name][what], form) for name in distances)]
-
-
-def _group_table(results: dict[str, dict[str, Any]], key: str, title: str) -> Any:
+def _group_table(results: Mapping[str, Mapping[str, Accuracy]], title: str) -> Table:
     """One row a group, one column a context; a direction also by distance, past and future apart."""
     from rich.table import Table
 
-    first = next(iter(results.values()))
     table = Table(title, box=None, pad_edge=False)
     for name in [*results, "chance", "items"]:
         table.add_column(name, justify="right")
 
-    def add(name: str, groups: list[dict[str, Any]]) -> None:
-        accuracies = (f"{group['accuracy']:.3f}" for group in groups)
-        table.add_row(name, *accuracies, f"{groups[0]['chance']:.3f}", str(groups[0]["items"]))
+    def add(name: str, groups: Sequence[Accuracy]) -> None:
+        accuracies = (f"{group.accuracy:.3f}" for group in groups)
+        table.add_row(name, *accuracies, f"{groups[0].chance:.3f}", str(groups[0].items))
 
-    for name in first[key]:
-        groups = [result[key][name] for result in results.values()]
+    for name in next(iter(results.values())):
+        groups = [found[name] for found in results.values()]
         add(name, groups)
-        for distance in groups[0].get("by_distance", {}):
-            add(f"  {distance}", [group["by_distance"][distance] for group in groups])
+        nested = [group.by_distance or {} for group in groups]
+        for distance in nested[0]:
+            add(f"  {distance}", [found[distance] for found in nested])
     return table

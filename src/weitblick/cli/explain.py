@@ -121,7 +121,7 @@ def explain(
         summary = _write_statistics(output, kind, _explanations(given))
     else:
         explanation = next(_explanations(given))
-        _write(output, kind, explanation, sentence, word, heads, most)
+        _write(output, kind, explanation, _Wanted(sentence, word, heads or [], most))
         summary = _summary(explanation)
     seconds = round(time.perf_counter() - started, 2)
     _report({"output": output, "format": kind, "seconds": seconds, **summary}, as_json)
@@ -211,15 +211,34 @@ def _chain(first: Document, others: Iterator[Document]) -> Iterator[Document]:
     yield from others
 
 
-def _write(
-    output: str,
-    kind: OutputKind,
-    explanation: Explanation,
-    sentence: int | None,
-    word: int | None,
-    heads: list[int] | None,
-    most: int | None,
-) -> None:
+@dataclass(frozen=True)
+class _Wanted:
+    """What a figure or table is to show, counted from 1; `most`: its context sentences."""
+
+    sentence: int | None
+    word: int | None
+    heads: list[int]
+    most: int | None
+
+    def place(self, explanation: Explanation) -> tuple[int, int]:
+        """Sentence and word, from 0: those named, or where context changed most."""
+        from weitblick.explanation.choice import most_influenced
+
+        sentence, word = self.sentence, self.word
+        if sentence is None and word is not None:
+            raise UserError("--word without --sentence", remedy="say which sentence the word is in")
+        if sentence and (word or sentence > len(explanation.sentences)):
+            return sentence - 1, (word or 1) - 1
+        place = most_influenced(explanation, only=sentence)
+        if place is None:
+            raise UserError(
+                f"context changed no word of {explanation.document}" + (f" in sentence {sentence}" if sentence else ""),
+                remedy="name the query word with --sentence and --word",
+            )
+        return place
+
+
+def _write(output: str, kind: OutputKind, explanation: Explanation, wanted: _Wanted) -> None:
     if kind == "html":
         from weitblick.explanation.page import write_page
 
@@ -229,33 +248,15 @@ def _write(
 
         save_explanation(output, explanation)
     else:
-        _write_figure(output, kind, explanation, sentence, word, heads, most)
+        _write_figure(output, kind, explanation, wanted)
 
 
-def _write_figure(
-    output: str,
-    kind: OutputKind,
-    explanation: Explanation,
-    sentence: int | None,
-    word: int | None,
-    heads: list[int] | None,
-    most: int | None,
-) -> None:
-    from weitblick.explanation.choice import choose, most_influenced
+def _write_figure(output: str, kind: OutputKind, explanation: Explanation, wanted: _Wanted) -> None:
+    from weitblick.explanation.choice import choose
     from weitblick.files import text_writer
 
-    if sentence is None and word is not None:
-        raise UserError("--word without --sentence", remedy="say which sentence the word is in")
-    if sentence and (word or sentence > len(explanation.sentences)):
-        place: tuple[int, int] | None = (sentence - 1, (word or 1) - 1)
-    else:
-        place = most_influenced(explanation, only=sentence)
-    if place is None:
-        raise UserError(
-            f"context changed no word of {explanation.document}" + (f" in sentence {sentence}" if sentence else ""),
-            remedy="name the query word with --sentence and --word",
-        )
-    choice = choose(explanation, *place, [head - 1 for head in heads or []], most or FIGURE_SENTENCES)
+    heads = [head - 1 for head in wanted.heads]
+    choice = choose(explanation, *wanted.place(explanation), heads, wanted.most or FIGURE_SENTENCES)
     if kind == "latex":
         from weitblick.explanation.latex import latex_table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,21 +18,9 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     judge = typer.Typer(help="Human judgement of two systems: a blind form, its answers, the sign test.")
-    judge.command(
-        name="sample",
-        help="Sample documents from two systems' outputs into a blind form (one HTML file that works offline).",
-        epilog="Example: weitblick judge sample baseline.de ours.de --source test.en -o form.html",
-    )(sample)
-    judge.command(
-        name="read",
-        help="Read raters' answers: preferences, two-sided sign test, agreement.",
-        epilog="Example: weitblick judge read form.key.json answers-anna.json answers-ben.json",
-    )(read)
-    judge.command(
-        name="sign-test",
-        help="Two-sided sign test of X preferences among N judgements; ties count half.",
-        epilog="Example: weitblick judge sign-test 39 54",
-    )(sign)
+    commands: dict[str, Callable[..., None]] = {"sample": sample, "read": read, "sign-test": sign}
+    for name, command in commands.items():
+        judge.command(name)(command)
     app.add_typer(judge, name="judge", no_args_is_help=True, rich_help_panel="Judge")
 
 
@@ -44,6 +33,10 @@ def sample(
     documents: Annotated[int, typer.Option(help="How many documents to sample.")] = 18,
     seed: Seed = 1,
 ) -> None:
+    """Sample documents from two systems' outputs into a blind form (one HTML file that works offline).
+
+    Example: weitblick judge sample baseline.de ours.de --source test.en -o form.html
+    """
     from weitblick.judgement.form import key_path, sample_form
 
     inputs = [first, second, source, *([] if reference is None else [reference])]
@@ -58,6 +51,10 @@ def read(
     answers: Annotated[list[Path], typer.Argument(help="Files that the form has saved.", metavar="ANSWERS...")],
     as_json: Json = False,
 ) -> None:
+    """Read raters' answers: preferences, two-sided sign test, agreement.
+
+    Example: weitblick judge read form.key.json answers-anna.json answers-ben.json
+    """
     from weitblick.judgement import judge_answers, read_answers, read_key
 
     chosen = read_key(key)
@@ -103,6 +100,10 @@ def sign(
     n: Annotated[int, typer.Argument(help="All judgements.", metavar="N")],
     as_json: Json = False,
 ) -> None:
+    """Two-sided sign test of X preferences among N judgements; ties count half.
+
+    Example: weitblick judge sign-test 39 54
+    """
     from weitblick.judgement import sign_test
 
     result = sign_test(x, n)

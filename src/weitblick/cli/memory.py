@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +17,8 @@ from weitblick.files import protect_inputs
 
 if TYPE_CHECKING:
     from weitblick.documents import Document
-    from weitblick.memory import Match, Memory
+    from weitblick.memory import Match, Memory, Pair
+    from weitblick.memory.matches import Change
 
 Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="A memory's folder.")]
 Id = Annotated[int, typer.Argument(metavar="ID", help="The number of a pair, as `list` shows it.")]
@@ -26,32 +28,16 @@ USUAL = ("en", "de")
 
 def register(app: typer.Typer) -> None:
     memory = typer.Typer(help="Approved translations: keep them in a folder, change them, see what they offer.")
-    memory.command(
-        name="add",
-        help="Add the pairs of files to a memory, which is made if it is not there. It opens at once, however large.",
-        epilog="Example: weitblick memory add project approved.tmx more.tsv",
-    )(add)
-    memory.command(
-        name="matches",
-        help="Exact and near matches of a document's sentences, as drafts, with what is different.",
-        epilog="Example: weitblick memory matches report.en --memory project",
-    )(matches)
-    memory.command(
-        name="list",
-        help="The pairs of a memory, oldest first: id, source, target, origin.",
-        epilog="Example: weitblick memory list project --find quota",
-    )(list_pairs)
-    memory.command(
-        name="replace",
-        help="Give a pair another translation, which is then the latest approval.",
-        epilog='Example: weitblick memory replace project 12 "Die Dorschquote ist zu niedrig."',
-    )(replace)
-    memory.command(name="remove", help="Take a pair out.", epilog="Example: weitblick memory remove project 12")(remove)
-    memory.command(
-        name="export",
-        help="Write a memory as TMX, or in another format by the name of the file.",
-        epilog="Example: weitblick memory export project -o project.tmx",
-    )(export)
+    commands: dict[str, Callable[..., None]] = {
+        "add": add,
+        "matches": matches,
+        "list": list_pairs,
+        "replace": replace,
+        "remove": remove,
+        "export": export,
+    }
+    for name, command in commands.items():
+        memory.command(name)(command)
     app.add_typer(memory, name="memory", no_args_is_help=True, rich_help_panel="Train and translate")
 
 
@@ -63,6 +49,10 @@ def add(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
 ) -> None:
+    """Add the pairs of files to a memory, which is made if it is not there. It opens at once, however large.
+
+    Example: weitblick memory add project approved.tmx more.tsv
+    """
     from weitblick.memory import Memory
     from weitblick.memory.reading import together
     from weitblick.memory.store import is_memory
@@ -89,6 +79,10 @@ def matches(
     from_format: InputFormat = None,
     as_json: Json = False,
 ) -> None:
+    """Exact and near matches of a document's sentences, as drafts, with what is different.
+
+    Example: weitblick memory matches report.en --memory project
+    """
     from weitblick.documents import read_documents
     from weitblick.memory import Memory
 
@@ -97,43 +91,56 @@ def matches(
     memory = Memory.read(files, languages)
     documents = read_documents([path], from_format, languages=languages)
     rows = list(_matches(documents, memory, at_least, most))
+    found = [row for row in rows if row.matches]
     if as_json:
-        print_json({"sentences": [row for row in rows if row["matches"]], "of": len(rows)})
+        print_json({"sentences": [row.to_json() for row in found], "of": len(rows)})
         return
-    for row in rows:
-        if row["matches"]:
-            print_text(f"{row['document']}:{row['sentence']}  {row['source']}")
-        for match in row["matches"]:
-            print_text(f"  {match['similarity']:4.0%}  {match['target']}  ({match['origin']})")
-            if match["similarity"] < 1:
-                print_text(f"        {shown(match['difference'])}")
-    print_text(f"{sum(bool(row['matches']) for row in rows)} of {len(rows)} sentences have a match")
+    for row in found:
+        print_text(f"{row.document}:{row.sentence}  {row.source}")
+        for match in row.matches:
+            print_text(f"  {match.similarity:4.0%}  {match.pair.target}  ({_origin(match.pair)})")
+            if match.similarity < 1:
+                print_text(f"        {shown(match.difference())}")
+    print_text(f"{len(found)} of {len(rows)} sentences have a match")
 
 
-def _matches(documents: Iterator[Document], memory: Memory, at_least: float, most: int) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class SentenceMatches:
+    """What a memory has for a sentence of a document, by its number from 1."""
+
+    document: str
+    sentence: int
+    source: str
+    matches: Sequence[Match]
+
+    def to_json(self) -> dict[str, object]:
+        return {**vars(self), "matches": [_as_data(match) for match in self.matches]}
+
+
+def _matches(documents: Iterator[Document], memory: Memory, at_least: float, most: int) -> Iterator[SentenceMatches]:
     for document in documents:
         for number, source in enumerate(document.sources, 1):
             if source.strip():
-                found = [_as_data(match) for match in memory.matches(source, most, at_least)]
-                yield {"document": document.id, "sentence": number, "source": source, "matches": found}
+                yield SentenceMatches(document.id, number, source, memory.matches(source, most, at_least))
 
 
-def _as_data(match: Match) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    pair = match.pair
+def _as_data(match: Match) -> dict[str, object]:
     return {
         "similarity": round(match.similarity, 4),
-        "source": pair.source,
-        "target": pair.target,
-        "origin": pair.origin or f"pair {pair.id}",
+        "source": match.pair.source,
+        "target": match.pair.target,
+        "origin": _origin(match.pair),
         "difference": [asdict(change) for change in match.difference()],
     }
 
 
-def shown(difference: list[dict[str, Any]]) -> str:
+def _origin(pair: Pair) -> str:
+    return pair.origin or f"pair {pair.id}"
+
+
+def shown(difference: Sequence[Change]) -> str:
     """The source as it is here, and in brackets what it was there: The quota [is -> was] low."""
-    parts = (c["here"] if c["kind"] == "equal" else f"[{c['there'] or '-'} -> {c['here'] or '-'}]" for c in difference)
+    parts = (c.here if c.kind == "equal" else f"[{c.there or '-'} -> {c.here or '-'}]" for c in difference)
     return " ".join(parts)
 
 
@@ -141,6 +148,10 @@ def list_pairs(
     folder: Folder,
     find: Annotated[str | None, typer.Option(metavar="TEXT", help="Only pairs that say this, on either side.")] = None,
 ) -> None:
+    """The pairs of a memory, oldest first: id, source, target, origin.
+
+    Example: weitblick memory list project --find quota
+    """
     with _opened(folder) as memory:
         for pair in memory:
             if find is None or find.lower() in f"{pair.source}\n{pair.target}".lower():
@@ -150,6 +161,10 @@ def list_pairs(
 def replace(
     folder: Folder, id: Id, target: Annotated[str, typer.Argument(metavar="TEXT", help="The translation.")]
 ) -> None:
+    """Give a pair another translation, which is then the latest approval.
+
+    Example: weitblick memory replace project 12 "Die Dorschquote ist zu niedrig."
+    """
     with _opened(folder) as memory:
         _check(memory, folder, id)
         if not target.strip():
@@ -160,6 +175,10 @@ def replace(
 
 
 def remove(folder: Folder, id: Id) -> None:
+    """Take a pair out.
+
+    Example: weitblick memory remove project 12
+    """
     with _opened(folder) as memory:
         _check(memory, folder, id)
         memory.remove(id)
@@ -171,6 +190,10 @@ def export(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
 ) -> None:
+    """Write a memory as TMX, or in another format by the name of the file.
+
+    Example: weitblick memory export project -o project.tmx
+    """
     from weitblick.documents import Document, Sentence, write_documents
 
     languages = language_pair(source_language, target_language) or USUAL

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from weitblick.files import make_folder
 
 if TYPE_CHECKING:
     from weitblick.documents import Document
+    from weitblick.postedit.report import DifferenceFigures, Figures
     from weitblick.postedit.systems import Progress
 
 
@@ -116,7 +117,7 @@ def _documents(paths: list[str], format: str | None, languages: tuple[str, str])
     return documents
 
 
-def table(figures: dict[str, Any]) -> str:
+def table(figures: Figures) -> str:
     """The figures for people: a row for each system."""
     columns = (("", 10), ("BLEU", 6), ("to none", 27), ("over random", 27), ("chrF", 7), ("TER", 7), ("recall", 8))
     titles = (*columns, ("first", 7), ("sticks", 15), ("harm", 15))
@@ -144,7 +145,7 @@ def table(figures: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _difference(of_metrics: dict[str, Any] | None) -> str:
+def _difference(of_metrics: Mapping[str, DifferenceFigures] | None) -> str:
     if of_metrics is None:
         return ""
     found = of_metrics["sacrebleu"]

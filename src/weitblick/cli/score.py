@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +16,7 @@ from weitblick.cli.options import Json, Quiet, Verbose
 from weitblick.errors import UserError
 
 if TYPE_CHECKING:
-    from weitblick.metrics.metric import Counts, Metric
+    from weitblick.metrics.metric import Counts, Metric, Score
     from weitblick.metrics.translations import AlignedTexts
 
 Language = Annotated[
@@ -30,7 +31,8 @@ Metrics = Annotated[
     str | None,
     typer.Option(
         metavar="NAME[,NAME...]",
-        help="bleu (Moses tokens), sacrebleu, dbleu (documents), chrf, meteor; all that the language allows if absent.",
+        help="bleu (Moses tokens), sacrebleu, dbleu (documents), chrf, ter, meteor; if absent, all but ter that the "
+        "language allows.",
     ),
 ]
 Tokenised = Annotated[
@@ -44,6 +46,27 @@ FunctionWords = Annotated[
         "Meteor 1.5 itself uses the English ones for every language."
     ),
 ]
+
+
+Row = dict[str, str | int | float]
+"""One sentence or document: its place, its scores by metric, and its texts."""
+
+
+@dataclass(frozen=True)
+class FileScores:
+    """The scores of one file of translations, in the order of the metrics asked for."""
+
+    hypothesis: str
+    scores: Sequence[Score]
+    labels: Sequence[str]
+    per_sentence: list[Row] | None = None
+    per_document: list[Row] | None = None
+
+    def to_json(self) -> dict[str, object]:
+        scores = {score.metric: {"score": score.value, "signature": score.signature} for score in self.scores}
+        rows = {"per_sentence": self.per_sentence, "per_document": self.per_document}
+        found = {level: values for level, values in rows.items() if values is not None}
+        return {"hypothesis": self.hypothesis, "scores": scores, **found}
 
 
 def register(app: typer.Typer) -> None:
@@ -82,7 +105,7 @@ def score(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Score translations against one or more references: BLEU, sacreBLEU, document BLEU, chrF and METEOR.
+    """Score translations against one or more references: BLEU, sacreBLEU, document BLEU, chrF, TER and METEOR.
 
     Example: weitblick score translations.de --reference test.de
 
@@ -101,13 +124,14 @@ def score(
     ]
     if as_json:
         facts = {"references": references, "language": language}
-        print_json(facts | {"sentences": sum(texts.lengths), "documents": len(texts.lengths), "hypotheses": rows})
+        counts = {"sentences": sum(texts.lengths), "documents": len(texts.lengths)}
+        print_json(facts | counts | {"hypotheses": [row.to_json() for row in rows]})
     elif brief:
         for row in rows:
-            print_text("\t".join(f"{found['score']:.2f}" for found in row["scores"].values()))
+            print_text("\t".join(f"{found.value:.2f}" for found in row.scores))
     else:
         for row in rows:
-            _print_report(chosen, row, named=len(rows) > 1)
+            _print_report(row, named=len(rows) > 1)
 
 
 def language_of(path: str) -> str | None:
@@ -166,29 +190,28 @@ def _report(
     *,
     per_sentence: bool,
     per_document: bool,
-) -> dict[str, Any]:
+) -> FileScores:
     lines = texts.hypotheses[Path(path)]
     counts = {metric.name: count_statistics(metric, language, tokenised, lines, texts) for metric in metrics}
-    scores = [metric.corpus_score(counts[metric.name]) for metric in metrics]
-    report: dict[str, Any] = {"hypothesis": path}
-    report["scores"] = {s.metric: {"score": s.value, "signature": s.signature} for s in scores}
-    if per_sentence:
-        report["per_sentence"] = _sentence_rows(metrics, counts, lines, texts)
-    if per_document:
-        report["per_document"] = _document_rows(metrics, counts, texts)
-    return report
+    return FileScores(
+        path,
+        [metric.corpus_score(counts[metric.name]) for metric in metrics],
+        [metric.label for metric in metrics],
+        _sentence_rows(metrics, counts, lines, texts) if per_sentence else None,
+        _document_rows(metrics, counts, texts) if per_document else None,
+    )
 
 
 def _sentence_rows(
     metrics: Sequence[Metric], counts: dict[str, Counts], lines: list[str], texts: AlignedTexts
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """A row for each sentence with every metric that can tell sentences apart."""
     able = [metric for metric in metrics if metric.unit == "sentence"]
     scores = {metric.name: metric.segment_scores(counts[metric.name]) for metric in able}
     documents = [number for number, length in enumerate(texts.lengths, 1) for _ in range(length)]
     rows = []
     for index, (line, gold) in enumerate(zip(lines, texts.references[0], strict=True)):
-        row: dict[str, Any] = {"sentence": index + 1, "document": documents[index]}
+        row: Row = {"sentence": index + 1, "document": documents[index]}
         row |= {name: round(float(values[index]), 4) for name, values in scores.items()}
         if texts.sources is not None:
             row["source"] = texts.sources[index]
@@ -196,7 +219,7 @@ def _sentence_rows(
     return rows
 
 
-def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: AlignedTexts) -> list[dict[str, Any]]:
+def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: AlignedTexts) -> list[Row]:
     from weitblick.metrics.metrics import sum_documents
 
     scores = {
@@ -204,19 +227,21 @@ def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: 
         for m in metrics
     }
     return [
-        {"document": number, "sentences": length}
-        | {name: round(float(values[number - 1]), 4) for name, values in scores.items()}
+        {
+            "document": number,
+            "sentences": length,
+            **{name: round(float(values[number - 1]), 4) for name, values in scores.items()},
+        }
         for number, length in enumerate(texts.lengths, 1)
     ]
 
 
-def _print_report(metrics: Sequence[Metric], report: dict[str, Any], *, named: bool) -> None:
+def _print_report(found: FileScores, *, named: bool) -> None:
     if named:
-        print_text(report["hypothesis"])
-    for metric in metrics:
-        found = report["scores"][metric.name]
-        print_text(f"{metric.label:<10}{found['score']:6.2f}  {found['signature']}")
-    for level in ("per_sentence", "per_document"):
-        if report.get(level):
-            print_text("\t".join(report[level][0]))
-            print_text("\n".join("\t".join(str(value) for value in row.values()) for row in report[level]))
+        print_text(found.hypothesis)
+    for label, score in zip(found.labels, found.scores, strict=True):
+        print_text(f"{label:<10}{score.value:6.2f}  {score.signature}")
+    for rows in (found.per_sentence, found.per_document):
+        if rows:
+            print_text("\t".join(rows[0]))
+            print_text("\n".join("\t".join(str(value) for value in row.values()) for row in rows))

@@ -143,7 +143,7 @@ def translate(
     inputs = _inputs(files or [])
     if beam is not None and n_best > beam:
         raise UserError(f"--n-best {n_best} is more than --beam {beam}", remedy=f"use --beam {n_best}")
-    read = [*inputs, *files_read(model, memory, glossary, keep, shortlist)]
+    read: list[str | Path] = [*inputs, *files_read(model, memory, glossary, keep, shortlist)]
     protect_inputs(read, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
     from weitblick.translation.options import TranslationOptions

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypedDict
 
 from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.document import Document
@@ -31,9 +31,31 @@ class DiscourseCorpus:
         return {"train": self.train, "dev": self.dev, "test": self.test}[name]
 
 
-def describe(corpus: DiscourseCorpus) -> dict[str, Any]:
-    """Sizes, and for each phenomenon its chance level and how many items it has of which kind."""
-    phenomena: dict[str, Any] = {}
+class PhenomenonDescription(TypedDict):
+    """Its chance level, and how many items it has of which kind."""
+
+    items: int
+    chance: float
+    by_direction: dict[str, int]
+    by_distance: dict[str, int]
+    by_pronoun: dict[str, int]
+    unseen_antecedent: int
+
+
+class CorpusDescription(TypedDict):
+    """What discourse.json says: sizes by split, and the phenomena of the contrastive suite."""
+
+    format_version: int
+    preset: str
+    seed: int
+    documents: dict[str, int]
+    sentences: dict[str, int]
+    items: int
+    phenomena: dict[str, PhenomenonDescription]
+
+
+def describe(corpus: DiscourseCorpus) -> CorpusDescription:
+    phenomena: dict[str, PhenomenonDescription] = {}
     for name in sorted({item.phenomenon or "" for item in corpus.contrast}):
         items = [item for item in corpus.contrast if item.phenomenon == name]
         phenomena[name] = {
@@ -59,7 +81,7 @@ def _counts(values: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(value for value in values if value is not None).items()))
 
 
-def write_corpus(corpus: DiscourseCorpus, folder: str | Path) -> dict[str, Any]:
+def write_corpus(corpus: DiscourseCorpus, folder: str | Path) -> CorpusDescription:
     """Write DIR/{train,dev,test}.{en,de}, DIR/contrast.jsonl and DIR/discourse.json; returns what the last one says.
 
     All files are complete before the first takes its place, and other files of the folder are left alone.

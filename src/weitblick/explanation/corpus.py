@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -21,6 +21,45 @@ from weitblick.files import atomic_path
 SENTENCE_LENGTHS = (10, 20, 30, 40)
 DOCUMENT_LENGTHS = (5, 10, 20, 40, 80)
 """Upper ends of the classes that lengths fall into; longer ones are a class of their own."""
+
+
+class Reach(TypedDict):
+    """How far attention goes: distances in sentences, shares of its mass."""
+
+    mean_distance: float | None
+    beyond_three: float | None
+    past: float | None
+    mass_by_distance: dict[str, float]
+
+
+class Attended(TypedDict):
+    """How many sentences a word attends to, and which share of those it may."""
+
+    attended: float | None
+    attended_share: float | None
+
+
+class AllHeads(Reach, Attended):
+    pass
+
+
+class HeadStatistics(AllHeads):
+    head: int
+
+
+class LengthStatistics(Attended):
+    length: str
+
+
+class AttentionStatistics(TypedDict):
+    """The attention of a corpus: what `--json` prints and `write_plots` draws."""
+
+    documents: int
+    words: int
+    heads: list[HeadStatistics]
+    all_heads: AllHeads
+    by_sentence_length: list[LengthStatistics]
+    by_document_length: list[LengthStatistics]
 
 
 @dataclass
@@ -81,13 +120,13 @@ class CorpusAttention:
                 name = _class(length, ends)
                 table[name] = table.get(name, np.zeros(3)) + figures
 
-    def statistics(self) -> dict[str, Any]:
-        """Means as plain data: what `--json` prints and `draw` draws."""
+    def statistics(self) -> AttentionStatistics:
+        """Means as plain data."""
         return {
             "documents": self.documents,
             "words": self.words,
             "heads": [self._head(head) for head in range(self.heads)],
-            "all_heads": self._reach(self._all_distances()) | _means(self.attended.sum(0)),
+            "all_heads": {**_reach(self._all_distances()), **_means(self.attended.sum(0))},
             "by_sentence_length": _table(self.by_sentence_length, SENTENCE_LENGTHS),
             "by_document_length": _table(self.by_document_length, DOCUMENT_LENGTHS),
         }
@@ -99,20 +138,20 @@ class CorpusAttention:
                 total[distance] = total.get(distance, 0.0) + mass
         return total
 
-    def _head(self, head: int) -> dict[str, Any]:
-        return {"head": head + 1} | self._reach(self.distances[head]) | _means(self.attended[head])
+    def _head(self, head: int) -> HeadStatistics:
+        return {"head": head + 1, **_reach(self.distances[head]), **_means(self.attended[head])}
 
-    @staticmethod
-    def _reach(reached: dict[int, float]) -> dict[str, Any]:
-        mass = sum(reached.values())
-        if not mass:
-            return {"mean_distance": None, "beyond_three": None, "past": None, "mass_by_distance": {}}
-        return {
-            "mean_distance": sum(abs(distance) * share for distance, share in reached.items()) / mass,
-            "beyond_three": sum(share for distance, share in reached.items() if abs(distance) > 3) / mass,
-            "past": sum(share for distance, share in reached.items() if distance < 0) / mass,
-            "mass_by_distance": {str(distance): reached[distance] / mass for distance in sorted(reached)},
-        }
+
+def _reach(reached: dict[int, float]) -> Reach:
+    mass = sum(reached.values())
+    if not mass:
+        return {"mean_distance": None, "beyond_three": None, "past": None, "mass_by_distance": {}}
+    return {
+        "mean_distance": sum(abs(distance) * share for distance, share in reached.items()) / mass,
+        "beyond_three": sum(share for distance, share in reached.items() if abs(distance) > 3) / mass,
+        "past": sum(share for distance, share in reached.items() if distance < 0) / mass,
+        "mass_by_distance": {str(distance): reached[distance] / mass for distance in sorted(reached)},
+    }
 
 
 def gather(explanations: Iterable[Explanation]) -> CorpusAttention:
@@ -131,19 +170,19 @@ def _class(length: int, ends: tuple[int, ...]) -> str:
     return f">{ends[-1]}"
 
 
-def _means(figures: np.ndarray) -> dict[str, float | None]:
+def _means(figures: np.ndarray) -> Attended:
     attended, share, rows = (float(figure) for figure in figures)
     if not rows:
         return {"attended": None, "attended_share": None}
     return {"attended": attended / rows, "attended_share": share / rows}
 
 
-def _table(classes: dict[str, np.ndarray], ends: tuple[int, ...]) -> list[dict[str, Any]]:
+def _table(classes: dict[str, np.ndarray], ends: tuple[int, ...]) -> list[LengthStatistics]:
     order = [_class(end, ends) for end in (*ends, ends[-1] + 1)]
-    return [{"length": name} | _means(classes[name]) for name in order if name in classes]
+    return [{"length": name, **_means(classes[name])} for name in order if name in classes]
 
 
-def write_plots(path: str | Path, statistics: dict[str, Any], kind: str | None = None) -> None:
+def write_plots(path: str | Path, statistics: AttentionStatistics, kind: str | None = None) -> None:
     """Four plots on one sheet: mass by distance, by head, by sentence length, by document length."""
     if not statistics["documents"]:
         raise UserError(
@@ -166,15 +205,13 @@ def write_plots(path: str | Path, statistics: dict[str, Any], kind: str | None =
         head.bar([entry["head"] for entry in heads], [entry["attended"] or 0 for entry in heads], color="#1b5a9c")
         head.set(xlabel="head", ylabel="sentences attended")
         head.set_xticks([entry["head"] for entry in heads])
-        for axes, name, label in (
-            (sentence, "by_sentence_length", "words of the sentence"),
-            (document, "by_document_length", "sentences of the document"),
+        for axes, table, label in (
+            (sentence, statistics["by_sentence_length"], "words of the sentence"),
+            (document, statistics["by_document_length"], "sentences of the document"),
         ):
-            table = statistics[name]
-            axes.plot(
-                [entry["length"] for entry in table], [entry["attended"] for entry in table], "o-", color="#1b5a9c"
-            )
+            attended = [entry["attended"] or 0 for entry in table]
+            axes.plot([entry["length"] for entry in table], attended, "o-", color="#1b5a9c")
             axes.set(xlabel=label, ylabel="sentences attended")
-            axes.set_ylim(0, 1.15 * max(entry["attended"] for entry in table))
+            axes.set_ylim(0, 1.15 * max(attended))
         with atomic_path(path) as temporary:
             figure.savefig(temporary, format=kind or Path(path).suffix.lstrip(".") or "png", dpi=150)

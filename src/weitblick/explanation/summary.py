@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any
+from typing import TypedDict
 
 from weitblick.explanation.influence import influence
 from weitblick.explanation.schema import Explanation
 
 
-def summarise(explanation: Explanation) -> dict[str, Any]:
+class DocumentFigures(TypedDict):
     """Counts, and means over query words: the gate's share of context and the sentences attended (over heads, too)."""
+
+    sentences: int
+    source_words: int
+    target_words: int
+    sentences_changed: int
+    words_influenced: int
+    choices_changed: int
+    context_share: float | None
+    sentences_attended: float | None
+
+
+def summarise(explanation: Explanation) -> DocumentFigures:
     shares = [share for sentence in explanation.sentences for share in sentence.context_share]
     attended = [
         float(count)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 SHORTEST = 4
@@ -113,7 +114,18 @@ def sticking(
     return Sticking(right, wrong_before, harmed, varied)
 
 
-def as_numbers(sticks: Sticking) -> Mapping[str, int | float | None]:
+class StickingFigures(TypedDict):
+    """Counts of `Sticking` and their quotients; None of nothing."""
+
+    right: int
+    cases: int
+    rate: float | None
+    harmed: int
+    varied: int
+    harm_rate: float | None
+
+
+def as_numbers(sticks: Sticking) -> StickingFigures:
     return {
         "right": sticks.right,
         "cases": sticks.cases,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from weitblick.metrics.metrics import build_metric, sum_documents
 from weitblick.metrics.significance import compare
 from weitblick.postedit.keeping import KeptTranslations
 from weitblick.postedit.links import link_words
-from weitblick.postedit.measures import ContentWords, as_numbers, recall, repetitions, sticking
+from weitblick.postedit.measures import ContentWords, StickingFigures, as_numbers, recall, repetitions, sticking
 from weitblick.postedit.systems import Simulation
 
 METRICS = ("sacrebleu", "chrf", "ter")
@@ -21,11 +21,40 @@ POSITIONS = {"1-3": (0, 3), "4-8": (3, 8), "9-15": (8, 15), "16 on": (15, None)}
 TRIALS = 2000
 
 
+class DifferenceFigures(TypedDict):
+    """Of a metric of two systems, with its 95% interval and the p-value of approximate randomisation."""
+
+    value: float
+    interval: tuple[float, float]
+    p: float
+
+
+Differences = dict[str, dict[str, DifferenceFigures]]
+"""By system and metric."""
+
+
+class Figures(TypedDict):
+    """What `--json` prints. Everything but the first five is by system; scores are by metric, `positions` by place in
+    the document."""
+
+    documents: int
+    sentences: int
+    before: int
+    memory: int | None
+    signatures: dict[str, str]
+    systems: dict[str, dict[str, float]]
+    difference: Differences
+    over_random: Differences
+    positions: dict[str, dict[str, dict[str, float | None]]]
+    recall: dict[str, dict[str, float]]
+    sticks: dict[str, StickingFigures]
+
+
 @dataclass(frozen=True)
 class PostEditReport:
-    """`figures` is what `--json` prints; `translations` are those of every system, by document."""
+    """The figures, and the translations of every system, by document."""
 
-    figures: dict[str, Any]
+    figures: Figures
     translations: dict[str, list[list[str]]]
 
 
@@ -50,9 +79,7 @@ def postedit(
     return PostEditReport(_figures(simulation, translated, trials, seed), translated)
 
 
-def _figures(
-    simulation: Simulation, translated: Mapping[str, list[list[str]]], trials: int, seed: int
-) -> dict[str, Any]:
+def _figures(simulation: Simulation, translated: Mapping[str, list[list[str]]], trials: int, seed: int) -> Figures:
     pipeline = simulation.translator.pipeline
     references = [[target for _, target in document] for document in simulation.references]
     lengths = [len(document) for document in references]
@@ -60,7 +87,7 @@ def _figures(
     counts = {name: _counts(metrics, references, texts) for name, texts in translated.items()}
     content = ContentWords(pipeline.target_language)
     cases = list(repetitions(link_words(simulation.translator, simulation.references)))
-    figures: dict[str, Any] = {
+    return {
         "documents": len(lengths),
         "sentences": sum(lengths),
         "before": simulation.before,
@@ -75,7 +102,6 @@ def _figures(
         "recall": {name: asdict(recall(references, texts, content)) for name, texts in translated.items()},
         "sticks": {name: as_numbers(sticking(cases, translated["none"], texts)) for name, texts in translated.items()},
     }
-    return figures
 
 
 def _counts(
@@ -97,7 +123,7 @@ def _differences(
     lengths: Sequence[int],
     trials: int,
     seed: int,
-) -> dict[str, Any]:
+) -> Differences:
     """Of every other system: the difference, its interval and p-value, documents exchanged and resampled whole."""
     if baseline not in counts:
         return {}
@@ -115,17 +141,19 @@ def _difference(
     lengths: Sequence[int],
     trials: int,
     seed: int,
-) -> dict[str, Any]:
+) -> DifferenceFigures:
     ours, theirs = (sum_documents(counts[metric.name], lengths) for counts in (baseline, system))
     found = compare(metric, [ours], [theirs], trials, seed)
-    interval = [found.interval.low, found.interval.high]
+    interval = (found.interval.low, found.interval.high)
     return {"value": found.difference, "interval": interval, "p": found.p_randomisation}
 
 
-def _by_position(metrics: Sequence[Metric], counts: Mapping[str, Counts], lengths: Sequence[int]) -> dict[str, Any]:
+def _by_position(
+    metrics: Sequence[Metric], counts: Mapping[str, Counts], lengths: Sequence[int]
+) -> dict[str, dict[str, float | None]]:
     """Scores by place in the document: what comes later has more approved before it."""
     places = np.concatenate([np.arange(length) for length in lengths])
-    table: dict[str, Any] = {}
+    table: dict[str, dict[str, float | None]] = {}
     for name, (first, last) in POSITIONS.items():
         chosen = (places >= first) & (places < (last or len(places) + 1))
         scores = {m.name: _score(m, counts[m.name][chosen]) if chosen.any() else None for m in metrics}
