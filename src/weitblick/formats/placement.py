@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from weitblick.formats.blocks import Block, Code
 from weitblick.formats.flows import Stretch
@@ -162,7 +163,7 @@ def _separate(nodes: list[Node]) -> None:
     nodes.sort(key=lambda node: (node.first, node.edge, node.start, node.last))
     kept: list[Node] = []
     for node in nodes:
-        reaching = [one for one in kept if one.last > node.first]
+        reaching = list(takewhile(lambda one: one.last > node.first, reversed(kept)))[::-1]  # noqa: B023
         if not reaching:
             kept.append(node)
         elif not (node.fixed or node.holds_fixed(node.first, reaching[-1].last)):
