@@ -63,7 +63,7 @@ class TranslatedFlow:
 
     def _add(self, unit: FlowSentence, target: str) -> None:
         breaks = iter([at for at, letter in enumerate(target) if letter == BREAK])
-        for at, letter in enumerate(unit.source):
+        for at, letter in enumerate(unit.source if unit.words.shown or BREAK in unit.source else ""):
             if letter == BREAK:
                 self._fixed[unit.stretch.start + at] = len(self.text) + next(breaks)
             elif is_word(letter):

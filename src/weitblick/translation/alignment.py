@@ -151,15 +151,14 @@ def _of_words(
 
 def _membership(pieces: list[Span], words: tuple[Span, ...], length: int) -> np.ndarray:
     """[words, pieces] the share of each piece's characters that lies in each word."""
-    of_character = np.full(length + 1, -1)
+    of_character = [-1] * (length + 1)  # lists: for texts as short as sentences arrays cost more than they save
     for number, (start, end) in enumerate(words):
-        of_character[start:end] = number
+        of_character[start:end] = [number] * (end - start)
     shares = np.zeros((len(words), len(pieces)))
     for number, (start, end) in enumerate(pieces):
-        owners = of_character[start:end]
-        owners = owners[owners >= 0]
-        for owner in owners:
-            shares[owner, number] += 1 / len(owners)
+        owners = [owner for owner in of_character[start:end] if owner >= 0]
+        for owner in set(owners):
+            shares[owner, number] = owners.count(owner) / len(owners)
     return shares
 
 
