@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from weitblick.formats.file import align_by_places
+from weitblick.server.xml_texts import XmlTexts
+
 REPORT = "The report is ready."
 
 
@@ -207,6 +210,9 @@ def test_suggestions_land_in_the_memory(client: TestClient) -> None:
     (project,) = client.get("/v1/projects").json()
     (pair,) = client.get(f"/v1/projects/{project['id']}/pairs").json()
     assert (pair["source"], pair["target"], pair["kind"]) == ("Mind the gap.", "Achtung, Spalt.", "suggestion")
+    text = {"source": "en", "target": "de", "q": ["The report is ready. Mind the gap."]}
+    (translated,) = client.post("/translate", json=text).json()["translatedText"]
+    assert translated.endswith(" Achtung, Spalt.")
     assert client.post("/suggest", data={**values, "s": " "}).status_code == 400
 
 
@@ -256,3 +262,31 @@ def test_an_error_of_ours_shows_no_trace(client: TestClient, monkeypatch: pytest
     answer = client.post("/translate", json={"q": "a", "source": "en", "target": "de"})
     assert answer.status_code == 500
     assert "secret" not in answer.text
+
+
+MARKED = [
+    ("The <x>report</x> is <ph id='1'/> ready.", ["The report is ready."]),
+    ("<doc><t>The report</t><p>It <g n='1'>is</g> long. New.</p></doc>", ["The report", "It is long.", "New."]),
+    ("<a><b>One.</b><b>Two.</b></a>", ["One.", "Two."]),
+    ("See <Name translate='no'>Mr Smith</Name> now.", None),
+    ("The <b>report is ready.", None),
+    ("5 < 6 & <!-- note --> more.", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "sentences"), MARKED)
+def test_xml_tags_within_sentences_do_not_cut_them(text: str, sentences: list[str] | None) -> None:
+    marked = XmlTexts([text], "en")
+    sources = [" ".join(source.split()) for document in marked.documents for source in document.sources]
+    if sentences is not None:
+        assert sources == sentences
+    unchanged = [document.sources for document in marked.documents]
+    assert marked.join(unchanged, align_by_places, lambda lost: lost) == [text]
+
+
+def test_deepls_xml(client: TestClient) -> None:
+    text = "<doc>The <x id='7'>report</x> is ready.</doc>"
+    answer = client.post("/v2/translate", json={"text": [text], "target_lang": "DE", "tag_handling": "xml"}).json()
+    translated = answer["translations"][0]["text"]
+    assert re.fullmatch(r"<doc>.*<x id='7'>.*</x>.*</doc>", translated)
+    assert "Bericht" in translated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from fastapi.testclient import TestClient
 
 from weitblick.errors import UserError
 from weitblick.server.app import create_app
+from weitblick.server.engine import Engine
 from weitblick.server.limits import Limits
 from weitblick.server.security import is_loopback, read_keys
 from weitblick.translation.translator import Translator
 
 KEY = "0123456789abcdef"
+SECRET = "Xylophonversicherung"
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:81", "https://localhost.evil"])
@@ -86,13 +89,31 @@ def test_libretranslates_key_may_stand_in_the_body(guarded: TestClient) -> None:
         assert guarded.post("/translate", json={**values, **wrong}).status_code == 403
 
 
-def test_requests_a_minute_are_limited(guarded: TestClient) -> None:
+def test_requests_a_minute_are_limited(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr("weitblick.server.security.monotonic", lambda: now)
     headers = {"Authorization": f"Bearer {KEY}"}
     statuses = [guarded.get("/v2/usage", headers=headers).status_code for _ in range(40)]
-    assert statuses.count(200) >= 30
+    assert statuses == [200] * 30 + [429] * 10
     refused = guarded.get("/v2/usage", headers=headers)
     assert refused.status_code == 429
     assert int(refused.headers["retry-after"]) >= 1
+    now += 4  # seconds, in which two more may come
+    assert [guarded.get("/v2/usage", headers=headers).status_code for _ in range(3)] == [200, 200, 429]
+
+
+def test_an_error_that_nobody_foresaw_says_nothing_of_texts(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: Engine, *arguments: object) -> None:
+        raise ValueError(SECRET)
+
+    monkeypatch.setattr(Engine, "_translated", fail)
+    answer = client.post("/v1/translate", json={"documents": [{"text": SECRET}]})
+    assert (answer.status_code, answer.json()) == (500, {"error": "the server failed; its log says more"})
+    assert "ValueError" in caplog.text
+    assert "in fail" in caplog.text
+    assert SECRET not in caplog.text
 
 
 def test_key_files(tmp_path: Path) -> None:

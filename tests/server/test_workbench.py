@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from weitblick.server.consistency import Vocabulary
 from weitblick.server.records import Segment
-from weitblick.server.workbench import by_concern
+from weitblick.server.workbench import concerned_by
 
 TEXT = "The report is ready. It is long.\n\nThe committee has adopted the report. Thank you.\n"
 
@@ -20,9 +21,9 @@ TEXT = "The report is ready. It is long.\n\nThe committee has adopted the report
 class Bench:
     """A document at the workbench."""
 
-    def __init__(self, client: TestClient, text: str = TEXT) -> None:
+    def __init__(self, client: TestClient, text: str = TEXT, project: str | None = None) -> None:
         self.client = client
-        self.project = client.post("/v1/projects", json={"name": "Letters"}).json()["id"]
+        self.project = project or client.post("/v1/projects", json={"name": "Letters"}).json()["id"]
         added = client.post(f"/v1/projects/{self.project}/documents", data={"text": text, "name": "letter.txt"})
         assert added.status_code == 200, added.text
         self.document = added.json()["id"]
@@ -132,6 +133,14 @@ def test_confirmed_rows_are_the_memory_of_the_project(bench: Bench) -> None:
     assert len(memory) == 0
 
 
+def test_what_was_approved_word_for_word_is_taken_over(bench: Bench) -> None:
+    bench.filled()
+    bench.put(0, "Der Rapport steht.")
+    rows = Bench(bench.client, "The report is ready.\nIt is new.\n", project=bench.project).filled()
+    assert (rows[0]["target"], rows[0]["state"]) == ("Der Rapport steht.", "draft")
+    assert rows[1]["target"] not in ("", "Der Rapport steht.")
+
+
 def test_alternatives(bench: Bench) -> None:
     current = bench.filled()[0]["target"]
     found = bench.client.get(f"{bench.url}/segments/0/alternatives").json()["alternatives"]
@@ -221,11 +230,11 @@ def test_news_of_a_document_are_streamed(address: str) -> None:
         assert len(seen["progress"]) > 1
 
 
-def test_the_most_affected_rows_come_first() -> None:
+def test_rows_that_have_words_of_what_is_new_come_first() -> None:
     rows = [
         Segment(position, source, "x", "draft")
         for position, source in enumerate(
-            ["Thank you very much.", "The committee met.", "The fishery report of the committee.", "Thank you."]
+            ["Thank you very much.", "The committees met.", "The fishery report of the committee.", "Thank you."]
         )
     ]
-    assert by_concern(rows, ["The fishery committee"], position=3) == [2, 1, 3, 0]
+    assert concerned_by(["The fishery committee"], rows, 3, Vocabulary("en")) == [2, 1]

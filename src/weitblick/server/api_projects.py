@@ -98,7 +98,7 @@ def routes(service: Service) -> APIRouter:
             await service.check_direction(found)
         await run_in_threadpool(store.add_pairs, project, kind, found, name)
         service.memories.reload(project)
-        workbench.refresh(project)
+        workbench.refresh(project, found)
         return {"pairs": len(found)}
 
     @router.delete("/{project}/pairs/{pair}", summary="Take a pair out of the memory", status_code=204)

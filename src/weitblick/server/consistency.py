@@ -27,6 +27,9 @@ CLEAR = 0.4
 COMMON = 0.35
 """Where function words are not known: words that occur in more than this share of the rows are some."""
 
+Use = tuple[str, str, int]
+"""A source word, what it became, and the row."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -59,6 +62,10 @@ class Vocabulary:
     def of(self, word: str) -> str:
         return str(self._stem(word.lower()))
 
+    def terms(self, text: str) -> set[str]:
+        """The stems of all words of a text that can be terms."""
+        return {self.of(word) for word in WORD.findall(text) if self.can_be_term(word)}
+
 
 def inconsistencies(
     translator: Translator, rows: Sequence[Segment], approved: Sequence[tuple[str, str]]
@@ -68,12 +75,19 @@ def inconsistencies(
     alignments = translator.align([(row.source, row.target) for row in filled])
     sides = Vocabulary(translator.pipeline.source_language), Vocabulary(translator.pipeline.target_language)
     known = {(sides[0].of(source), sides[1].of(target)) for source, target in approved}
-    found: dict[str, dict[str, list[tuple[str, str, int]]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[str, list[Use]]] = defaultdict(lambda: defaultdict(list))
+    compounds: list[tuple[str, str, Use]] = []
     for row, alignment in zip(filled, alignments, strict=True):
-        for source, target in _pairs(row, alignment, *sides):
-            found[sides[0].of(source)][sides[1].of(target)].append((source, target, row.position))
-    for variants in found.values():
-        _join_compounds(variants)
+        pairs = _pairs(row, alignment, *sides)
+        parts = Counter(place for _, _, place in pairs)
+        for source, target, place in pairs:
+            stems, use = (sides[0].of(source), sides[1].of(target)), (source, target, row.position)
+            if parts[place] > 1:
+                compounds.append((*stems, use))
+            else:
+                found[stems[0]][stems[1]].append(use)
+    for source, target, use in compounds:
+        _count_compound(found[source], target, use)
     most = math.inf if sides[0].knows_function_words else max(3.0, COMMON * len(filled))
     terms = [
         _term(stem, variants, known)
@@ -84,8 +98,8 @@ def inconsistencies(
     return [asdict(term) for term in terms[:MOST_TERMS]]
 
 
-def _pairs(row: Segment, alignment: Alignment, ours: Vocabulary, theirs: Vocabulary) -> list[tuple[str, str]]:
-    """Telling source words and the target word that each became."""
+def _pairs(row: Segment, alignment: Alignment, ours: Vocabulary, theirs: Vocabulary) -> list[tuple[str, str, int]]:
+    """Telling source words, the target word that each became, and where that begins."""
     pairs = []
     for index, (start, end) in enumerate(alignment.source):
         word = row.source[start:end]
@@ -95,19 +109,19 @@ def _pairs(row: Segment, alignment: Alignment, ours: Vocabulary, theirs: Vocabul
         first, last = alignment.target[best]
         target = row.target[first:last]
         if alignment.weights[best, index] >= CLEAR and theirs.can_be_term(target):
-            pairs.append((word, target))
+            pairs.append((word, target, first))
     return pairs
 
 
-def _join_compounds(variants: dict[str, list[tuple[str, str, int]]]) -> None:
-    """A word that holds another of the variants is that one in a compound: Versicherungsrichtlinie, Versicherung."""
-    for stem in sorted(variants, key=len, reverse=True):
-        part = max((other for other in variants if other != stem and other in stem), key=len, default=None)
-        if part is not None:
-            variants[part] += variants.pop(stem)
+def _count_compound(variants: dict[str, list[Use]], compound: str, use: Use) -> None:
+    """A word that several source words became (insurance directive: Versicherungsrichtlinie) is a use of that variant
+    which it holds, and tells nothing if it holds none."""
+    part = max((stem for stem in variants if stem in compound), key=len, default=None)
+    if part is not None:
+        variants[part].append(use)
 
 
-def _term(stem: str, variants: dict[str, list[tuple[str, str, int]]], known: set[tuple[str, str]]) -> Term:
+def _term(stem: str, variants: dict[str, list[Use]], known: set[tuple[str, str]]) -> Term:
     sources = Counter(source for uses in variants.values() for source, _, _ in uses)
     shown = [
         Variant(

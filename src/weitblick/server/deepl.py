@@ -16,10 +16,12 @@ from weitblick.server.libretranslate import attachment
 from weitblick.server.parameters import parameters, string, strings, upload
 from weitblick.server.service import Service
 from weitblick.server.texts import MarkedTexts, Texts
+from weitblick.server.xml_texts import XmlTexts
 from weitblick.translation.options import TranslationOptions
 
 UNLIMITED = 10**12
 MOST_TEXTS = 1000
+TAG_HANDLING: dict[str, type[Texts] | type[MarkedTexts]] = {"html": MarkedTexts, "xml": XmlTexts}
 LINGER_SECONDS = 30.0
 """DeepL's client hangs up after 10 seconds, waits a little and sends the same again: the work goes on meanwhile."""
 
@@ -36,7 +38,8 @@ def routes(service: Service) -> APIRouter:
         if len(texts) > MOST_TEXTS:
             raise Refused(400, f"more than {MOST_TEXTS} texts in one request")
         source = _check(languages, values)
-        kind = MarkedTexts if string(values, "tag_handling", "") in ("html", "xml") else Texts
+        service.check_length([*texts, string(values, "context", "")])
+        kind = TAG_HANDLING.get(string(values, "tag_handling", ""), Texts)
         split = kind(texts, languages.source, before=string(values, "context", ""))
         found = await unless_gone(request, service.translate_texts(split, TranslationOptions(), linger=LINGER_SECONDS))
         return {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -134,11 +134,14 @@ class Engine:
         *,
         pulled_only: bool = False,
         new: Sequence[NewPair] = (),
+        concerned: Collection[int] | None = None,
     ) -> Generator[Finished, None, None]:
         """The sentences of a document as they are finished: to be gone through in steps of `run`. All arguments as of
         `DocumentJob`."""
         sentences = document.sentences
-        job = DocumentJob(self.translator, document, options, order, self._kept, pulled_only=pulled_only, new=new)
+        job = DocumentJob(
+            self.translator, document, options, order, self._kept, pulled_only=pulled_only, new=new, concerned=concerned
+        )
         for finished in job.steps():
             chosen = [replace(document, sentences=tuple(sentences[index] for index in finished if finished[index]))]
             self.done.sentences += len(chosen[0].sentences)

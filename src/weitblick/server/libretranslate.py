@@ -39,6 +39,7 @@ def routes(service: Service) -> APIRouter:
         values = await asked(request)
         texts = strings(values, "q")
         source, target = string(values, "source", AUTO), string(values, "target")
+        service.check_length(texts)
         kind = MarkedTexts if _format(values) == "html" else Texts
         most = integer(values, "alternatives", 0, 10)
         languages.check(source, None if target == languages.source else target)

@@ -16,6 +16,7 @@ class Memories:
         self.store = store
         self._lock = threading.Lock()
         self._memories: dict[str, Memory] = {}
+        self._approved: dict[str, dict[str, str]] = {}
         self._of_segment: dict[tuple[str, int], int] = {}  # pair ids of the memory, by document and position
 
     def of(self, project: str) -> Memory:
@@ -25,9 +26,17 @@ class Memories:
                 self._memories[project] = self._load(project)
             return self._memories[project]
 
+    def approved(self, project: str) -> dict[str, str]:
+        """Sentences whose translation has been approved, and the latest of them."""
+        with self._lock:
+            if project not in self._approved:
+                self._approved[project] = self.store.approved(project)
+            return self._approved[project]
+
     def confirm(self, project: str, document: str, position: int, source: str, target: str) -> None:
         memory = self.of(project)
         with self._lock:
+            self._approved.pop(project, None)
             self._forget(memory, document, position)
             if source.strip() and target.strip():
                 origin = origin_of(self.store.document(document).name, position)
@@ -36,12 +45,14 @@ class Memories:
     def reopen(self, project: str, document: str, position: int) -> None:
         memory = self.of(project)
         with self._lock:
+            self._approved.pop(project, None)
             self._forget(memory, document, position)
 
     def reload(self, project: str) -> None:
         """After imports, terms and deletions: made again from the store when next asked for."""
         with self._lock:
             self._memories.pop(project, None)
+            self._approved.pop(project, None)
 
     def _forget(self, memory: Memory, document: str, position: int) -> None:
         known = self._of_segment.pop((document, position), None)

@@ -13,9 +13,9 @@ import base64
 import binascii
 import hmac
 import ipaddress
-import time
 from collections.abc import Iterable
 from pathlib import Path
+from time import monotonic
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
@@ -103,7 +103,7 @@ class Guard:
         """A bucket for each client that fills again within a minute."""
         if self.local and not self.keys:
             return
-        now, most = time.monotonic(), float(self.limits.requests_a_minute)
+        now, most = monotonic(), float(self.limits.requests_a_minute)
         left, when = self._buckets.pop(client, (most, now))
         left = min(most, left + (now - when) * most / 60)
         if len(self._buckets) > 10_000:  # forget those who have not come for long

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from weitblick.documents.document import Document
 from weitblick.memory import Memory
 from weitblick.memory.store import SAMPLE
 from weitblick.server.desk import Desk
 from weitblick.server.engine import Engine
+from weitblick.server.errors import Refused
 from weitblick.server.languages import Languages
 from weitblick.server.limits import Limits
 from weitblick.server.memories import Memories
@@ -43,7 +45,8 @@ class Service:
         self, texts: Texts | MarkedTexts, options: TranslationOptions, *, linger: float = 0.0
     ) -> list[list[str]]:
         """Of each text its translations, as many as `n_best` asks for, best first."""
-        documents = texts.documents
+        suggested = self.suggested()
+        documents = [as_suggested(document, suggested) for document in texts.documents]
         self.characters += sum(len(source) for document in documents for source in document.sources)
         options = replace(options, memory=self.suggestions())
         translated = await self.desk.translate(documents, options, linger=linger) if documents else []
@@ -63,15 +66,26 @@ class Service:
             versions.append(join() if isinstance(texts, Texts) else await self.desk.call(join))
         return [list(dict.fromkeys(of_text)) for of_text in zip(*versions, strict=True)]
 
+    def check_length(self, texts: Sequence[str]) -> None:
+        """Before anything is made of texts."""
+        if sum(map(len, texts)) > self.limits.characters:
+            raise Refused(413, f"more than {self.limits.characters:,} characters in one request")
+
     def suggest(self, source: str, target: str) -> None:
         """Somebody's better translation, which is approved thereby."""
-        project = self.store.project_named(SUGGESTIONS)
-        self.store.add_pairs(project.id, "suggestion", [(source, target)], "suggested")
-        self.memories.reload(project.id)
+        project = self.store.project_id(SUGGESTIONS) or self.store.add_project(SUGGESTIONS).id
+        self.store.add_pairs(project, "suggestion", [(source, target)], "suggested")
+        self.memories.reload(project)
 
     def suggestions(self) -> Memory | None:
-        project = next((one for one in self.store.projects() if one.name == SUGGESTIONS), None)
-        return None if project is None else self.memory_of(project.id)
+        """What the model reads of them."""
+        project = self.store.project_id(SUGGESTIONS)
+        return None if project is None else self.memory_of(project)
+
+    def suggested(self) -> dict[str, str]:
+        """Sentences that a client has suggested a translation of."""
+        project = self.store.project_id(SUGGESTIONS)
+        return {} if project is None else self.memories.approved(project)
 
     def memory_of(self, project: str) -> Memory | None:
         """What the model reads of a project's memory: nothing if that is empty, or if the model cannot read it."""
@@ -102,3 +116,14 @@ class Service:
         self.engine.close()
         self.uploads.close()
         self.store.close()
+
+
+def as_suggested(document: Document, suggested: Mapping[str, str]) -> Document:
+    """Sentences whose translation was suggested word for word are approved."""
+    sentences = tuple(
+        replace(sentence, target=suggested[sentence.source], status="locked")
+        if sentence.source in suggested
+        else sentence
+        for sentence in document.sentences
+    )
+    return replace(document, sentences=sentences)

@@ -72,10 +72,10 @@ class Store:
             database.execute("INSERT INTO projects VALUES (?, ?, ?)", (identity, name, time.time()))
         return self.project(identity)
 
-    def project_named(self, name: str) -> Project:
-        """The oldest project of that name, made if there is none."""
-        found = next((project for project in self.projects() if project.name == name), None)
-        return found or self.add_project(name)
+    def project_id(self, name: str) -> str | None:
+        """Of the oldest project of that name."""
+        found = self._rows("SELECT id FROM projects WHERE name = ? ORDER BY created LIMIT 1", name)
+        return str(found[0][0]) if found else None
 
     def rename_project(self, project: str, name: str) -> Project:
         self.project(project)
@@ -220,6 +220,11 @@ class Store:
         query = f"""SELECT id, kind, source, target, origin, document, position FROM pairs
             WHERE project = ?{only} ORDER BY id"""
         return [StoredPair(*row) for row in self._rows(query, project, *kinds)]
+
+    def approved(self, project: str) -> dict[str, str]:
+        """Of whole sentences that have been approved, the latest translation. A term is no sentence."""
+        pairs = self.pairs(project, "segment", "import", "suggestion")
+        return {pair.source: pair.target for pair in pairs}
 
     def add_pairs(self, project: str, kind: PairKind, pairs: Sequence[tuple[str, str]], origin: str) -> list[int]:
         """Of terms, the latest for a source replaces those before."""

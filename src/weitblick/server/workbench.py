@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from weitblick.documents.document import Document, Sentence
+from weitblick.server.consistency import Vocabulary
 from weitblick.server.engine import Steps, Work
 from weitblick.server.errors import Refused
 from weitblick.server.events import Hub
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BEAM = 4  # hypotheses among which alternatives are found
 ALTERNATIVES = 3
-WORD = re.compile(r"\w+")
+MOST_NEW = 1000
 
 
 class Workbench:
@@ -36,6 +36,7 @@ class Workbench:
         self._new: defaultdict[str, list[NewPair]] = defaultdict(list)  # approved, and not yet seen by all drafts
         self._lock = threading.Lock()  # of these
         self._focus: dict[str, int] = {}
+        self._vocabulary = Vocabulary(service.languages.source)
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
         document = self.store.add_document(project, name, sentences, file)
@@ -70,7 +71,7 @@ class Workbench:
         project = self.store.document(document).project
         if state == "confirmed":
             self.service.memories.confirm(project, document, position, segment.source, target)
-            self._improve(document, edit, NewPair(segment.source, target, position, before.target))
+            self._improve(document, edit, [NewPair(segment.source, target, position, before.target)])
         elif before.state == "confirmed":
             self.service.memories.reopen(project, document, position)
         return segment
@@ -80,13 +81,13 @@ class Workbench:
         project = self.store.document(document).project
         (pair,) = self.store.add_pairs(project, "term", [(source, target)], "approved term")
         self.service.memories.reload(project)
-        self._improve(document, -pair, NewPair(source, target))
+        self._improve(document, -pair, [NewPair(source, target)])
         return pair
 
-    def refresh(self, project: str) -> None:
-        """Drafts of all documents are made anew, after an import: the project's memory is another one."""
+    def refresh(self, project: str, imported: Sequence[tuple[str, str]]) -> None:
+        """Drafts of all documents are made anew where imported pairs change them."""
         for document in self.store.documents(project):
-            self._improve(document.id, 0, None)
+            self._improve(document.id, 0, [NewPair(*pair) for pair in imported], urgent=False)
 
     def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
         """Changed drafts become again what they were, and are a human's choice from now on."""
@@ -138,31 +139,47 @@ class Workbench:
     # In the engine's thread
 
     def _fill(self, document: str) -> Steps:
+        self._take_over(document)
+        yield
         segments = self.store.segments(document)
         empty = [segment.position for segment in segments if segment.state == "empty"]
         yield from self._translate(document, segments, empty, None)
 
-    def _improve(self, document: str, cause: int, new: NewPair | None) -> None:
-        """Drafts are translated again where something new changes them, or, with None, anything that is approved; what
-        was begun for an earlier confirmation is part of this. A model that reads neither approved translations nor
-        those of other rows would say the same again, and is not asked."""
+    def _take_over(self, document: str) -> None:
+        """Empty rows whose very source has been approved in the project become drafts that say the same."""
+        approved = self.service.memories.approved(self.store.document(document).project)
+        for segment in self.store.segments(document) if approved else ():
+            target = approved.get(segment.source)
+            if segment.state == "empty" and target is not None:
+                taken = self.store.translate(document, segment.position, target, segment)
+                if taken is not None:
+                    self._tell(document, taken)
+
+    def _improve(self, document: str, cause: int, new: Sequence[NewPair], *, urgent: bool = True) -> None:
+        """Drafts are translated again where something new changes them; what was begun for an earlier confirmation is
+        part of this. A model that reads neither approved translations nor those of other rows would say the same again,
+        and is not asked."""
         if not self.service.learns:
             return
         with self._lock:
             running = self._improving.pop(document, None)
             if running is not None:
                 running.cancel()
-            self._new[document] += [] if new is None else [new]
-            steps = self._improvement(document, cause, new)
-            self._improving[document] = self.service.engine.run(steps, urgent=new is not None)
+            self._new[document] += new
+            steps = self._improvement(document, cause)
+            self._improving[document] = self.service.engine.run(steps, urgent=urgent)
 
-    def _improvement(self, document: str, cause: int, latest: NewPair | None) -> Steps:
-        news = tuple(self._new[document]) if latest is not None else ()
+    def _improvement(self, document: str, cause: int) -> Steps:
+        news = tuple(self._new[document])
+        told = news if len(news) <= MOST_NEW else ()  # of so much that is new all drafts have some words
         segments = self.store.segments(document)
         focus = self._focus.get(document)
         drafts = [segment for segment in segments if segment.state == "draft" and segment.position != focus]
-        order = by_concern(drafts, [pair.source for pair in news], None if latest is None else latest.index)
-        yield from self._translate(document, segments, order, cause, news)
+        concerned = None
+        if told and self._vocabulary.knows_function_words:
+            concerned = concerned_by([pair.source for pair in told], drafts, told[-1].index, self._vocabulary)
+        order = list(dict.fromkeys([*(concerned or ()), *(draft.position for draft in drafts)]))
+        yield from self._translate(document, segments, order, cause, told, concerned)
         with self._lock:
             self._new[document] = [pair for pair in self._new[document] if pair not in news]
 
@@ -173,13 +190,17 @@ class Workbench:
         order: list[int],
         cause: int | None,
         news: Sequence[NewPair] = (),
+        concerned: Sequence[int] | None = None,
     ) -> Steps:
         """`cause`: the edit for which drafts are translated again, where that may change them; None: they are empty."""
         whole = self.as_document(document, segments)
         done, changed = 0, 0
         engine, options = self.service.engine, self._options(document)
         kind = "progress" if cause is None else "improving"
-        for finished in engine.document_steps(whole, options, order, pulled_only=cause is not None, new=news):
+        steps = engine.document_steps(
+            whole, options, order, pulled_only=cause is not None, new=news, concerned=concerned
+        )
+        for finished in steps:
             for position, translations in finished.items():
                 before = segments[position]
                 target = translations[0].text if translations else before.target or before.source
@@ -226,19 +247,18 @@ def segment_json(segment: Segment) -> dict[str, Any]:
     return asdict(segment)
 
 
-def by_concern(drafts: Sequence[Segment], sources: Sequence[str], position: int | None) -> list[int]:
-    """Which drafts newly approved sources concern: those that share most of their telling words first, the rarer the
+def concerned_by(
+    sources: Sequence[str], drafts: Sequence[Segment], position: int | None, vocabulary: Vocabulary
+) -> list[int]:
+    """The drafts that have a telling word of newly approved sources: those that share most of them first, the rarer the
     word the more, of equal ones the nearest to a position."""
-    words = {draft.position: _words(draft.source) for draft in drafts}
+    words = {draft.position: vocabulary.terms(draft.source) for draft in drafts}
     spread = Counter(word for own in words.values() for word in own)
-    wanted = {word for source in sources for word in _words(source) if len(word) > 3}
+    wanted = {word for source in sources for word in vocabulary.terms(source)}
 
     def concern(draft: Segment) -> tuple[float, int]:
         shared = sum(1 / spread[word] for word in wanted & words[draft.position])
         return -shared, abs(draft.position - position) if position is not None else draft.position
 
-    return [draft.position for draft in sorted(drafts, key=concern)]
-
-
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in WORD.findall(text)}
+    concerned = [draft for draft in drafts if wanted & words[draft.position]]
+    return [draft.position for draft in sorted(concerned, key=concern)]

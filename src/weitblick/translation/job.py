@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -32,6 +32,9 @@ FIRST_SENTENCES = 1
 WEIGHED, MOST_WEIGHED = 4, 32
 """Sentences of which it is looked up at a time whether approved translations pull at their words: a few at first, so
 that the first result comes soon, each time twice as many."""
+LIFTED, CLOSE = 0.5, 3.0
+"""Nats by which approved translations must lift a word, and by which it may then still be behind the draft's, for the
+draft to be searched again: with a beam, what is behind at one step may be before at the end."""
 KEPT_TOKENS = 50_000
 """Tokens whose states are kept between jobs: 100 MB at 256 numbers for a source token and 512 for one of a target."""
 
@@ -79,8 +82,8 @@ class DocumentJob:
 
     `pulled_only`: drafts are translated again only where approved translations put another word before one of theirs,
     the most pulled first; the others come out with no translation. That is for a model and a document that made these
-    drafts, with more approved since. `new`: what that is, if it is known; then only its own words count, and drafts
-    that read the new sentence as context are looked at as well, after the others.
+    drafts, with more approved since. `new`: what that is, if it is known; then only its own words count, only in the
+    sentences `concerned` (all without), and drafts that read a new sentence as context are looked at after these.
     """
 
     def __init__(
@@ -93,9 +96,10 @@ class DocumentJob:
         *,
         pulled_only: bool = False,
         new: Sequence[NewPair] = (),
+        concerned: Collection[int] | None = None,
     ) -> None:
         self.translator, self.document, self.options = translator, document, options
-        self.pulled_only, self.new = pulled_only, tuple(new)
+        self.pulled_only, self.new, self.concerned = pulled_only, tuple(new), concerned
         self.kept = kept or KeptStates(0)
         self.order = list(range(len(document.sentences))) if order is None else list(dict.fromkeys(order))
 
@@ -120,8 +124,9 @@ class DocumentJob:
         if not self.pulled_only:
             yield from self._search(chosen, passes, members, units, options.search)
             return
-        words, unpulled = self._new_words(), []
-        for block in _blocks(chosen):
+        concerned = [index for index in chosen if self.concerned is None or index in self.concerned]
+        words, unpulled = self._new_words(), [index for index in chosen if index not in set(concerned)]
+        for block in _blocks(concerned):
             passes.point_for([number for index in block for number in members[index]])
             pulled = passes.pulled(block, members, words)
             unpulled += [index for index in block if index not in pulled]
@@ -278,12 +283,12 @@ class _Passes:
         known = [number for number in numbers if self.units[number].given]
         pulls = dict.fromkeys(numbers, math.inf) | dict(zip(known, self._pulls(known, words), strict=True))
         most = {index: max(pulls[number] for number in members[index]) for index in sentences}
-        return sorted((index for index in sentences if most[index] > 0), key=lambda index: -most[index])
+        return sorted((index for index in sentences if most[index] > -CLOSE), key=lambda index: -most[index])
 
     @torch.no_grad()
     def _pulls(self, chosen: Sequence[int], wanted: Tensor | None) -> list[float]:
-        """Of units with drafts, by how many nats the pointer puts another word before one of the draft's, at most: one
-        pass over all words, no search."""
+        """Of units with drafts, by how many nats a word that the pointer lifts comes before one of the draft's, at most
+        (below zero: behind it): one pass over all words, no search."""
         if not chosen:
             return []
         source = self.sources.pack(chosen)
@@ -295,11 +300,12 @@ class _Passes:
         labels = labels.to(self.sources.device)
         parts = []
         for rows in words.softmax.chunks():
-            table, own = words.table(rows), words.softmax.table(rows).argmax(-1)
-            best, favourite = table.max(-1)
-            behind = best - table.gather(1, labels[rows][:, None])[:, 0]
-            by_memory = favourite != own if wanted is None else (favourite != own) & torch.isin(favourite, wanted)
-            parts.append(behind * by_memory)
+            table, own, label = words.table(rows), words.own_table(rows), labels[rows][:, None]
+            said = table.gather(1, label)
+            lifted = (table > own + LIFTED).scatter(1, label, False)
+            if wanted is not None:
+                table, lifted = table[:, wanted], lifted[:, wanted]
+            parts.append(table.masked_fill(~lifted, -math.inf).amax(-1) - said[:, 0])
         steps = [len(self.units[number].given or []) + 1 for number in chosen]
         return [float(pull.max()) for pull in torch.cat(parts).split(steps)]
 

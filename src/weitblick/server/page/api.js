@@ -60,7 +60,8 @@ const unsent = {
         delete this.edits[path];
         this.store();
       }
-      say(refused ? `Not saved: ${error.message}` : "Not saved yet: the server cannot be reached. Your text is kept here and sent when it is back.");
+      const reason = error instanceof ServerError ? error.message : "the server cannot be reached";
+      say(refused ? `Not saved: ${reason}` : `Not saved yet: ${reason}. Your text is kept here and sent again.`);
     } finally {
       this.sending.delete(path);
     }

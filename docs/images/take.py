@@ -1,0 +1,136 @@
+"""Takes the pictures of the workbench for the docs, in a real browser, with the model that comes with weitblick.
+
+    python docs/images/take.py [-m MODEL] [-o FOLDER]
+
+A translator's first minutes: a Word file (letter.txt) is dropped, a word is corrected and confirmed, other rows change,
+one of them is looked at. Needs Chromium and playwright, as the tests do. Every wait has a limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import docx
+
+HERE = Path(__file__).parent
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+SECONDS = 180
+TERM = ("quotas", "Quoten", "Fangquoten")
+"""A word of the letter, what its translation is at first, and what the translator says instead."""
+LETTER = (HERE / "letter.txt").read_text(encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-m", "--model")
+    parser.add_argument("-o", "--output", type=Path, default=HERE)
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder), options.model) as address:
+        letter = Path(folder) / "north-sea.docx"
+        document = docx.Document()
+        for paragraph in LETTER.strip().split("\n\n"):
+            document.add_paragraph(paragraph)
+        document.save(str(letter))
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+            )
+            page = browser.new_context(viewport=DESK, accept_downloads=True).new_page()
+            page.set_default_timeout(SECONDS * 1000)
+            page.goto(address)
+            page.wait_for_selector("#project-select option", state="attached")
+            take(page, letter, options.output)
+            browser.close()
+
+
+def take(page: Any, letter: Path, output: Path) -> None:
+    def shoot(name: str) -> None:
+        page.wait_for_timeout(700)  # animations, fonts
+        page.screenshot(path=output / name)
+        print(output / name, flush=True)
+
+    page.set_input_files("#file-input", letter)
+    page.wait_for_selector("#rows tr")
+    page.wait_for_selector("tr[data-state=empty]", state="detached")
+    row = correct_the_term(page)
+    page.wait_for_selector("tr[data-changed]")
+    page.wait_for_function(
+        "[...document.querySelectorAll('#announcement')].some(line => / changed\\.$/.test(line.textContent))"
+    )
+    page.wait_for_timeout(3000)
+    page.locator("body").click(position={"x": 640, "y": 5})
+    page.keyboard.press("n")
+    changed = page.locator("tr[data-changed]").first
+    changed.locator(".mirror .new").first.scroll_into_view_if_needed()
+    box = changed.locator(".mirror .new").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_selector("#word-panel .probability")
+    shoot("workbench.png")
+    page.click("#theme-button")
+    shoot("workbench-dark.png")
+    page.click("#theme-button")
+    page.click("#tab-consistency")
+    page.wait_for_selector(".term, #consistency-panel .invitation")
+    shoot("workbench-consistency.png")
+    page.click("#tab-row")
+    page.set_viewport_size(PHONE)
+    page.evaluate("row => document.querySelector(`tr[data-position='${row}']`).scrollIntoView({ block: 'start' })", row)
+    page.click("#panel-toggle")
+    shoot("workbench-phone.png")
+
+
+def correct_the_term(page: Any) -> int:
+    """In the first row that has it; the number of that row."""
+    source, said, wanted = TERM
+    rows = page.locator("#rows tr")
+    for number in range(rows.count()):
+        field = rows.nth(number).locator("textarea")
+        target = field.input_value()
+        found = re.search(rf"\b{said}\b", target)
+        if source in rows.nth(number).locator(".source").inner_text() and found:
+            field.fill(target.replace(found.group(), wanted))
+            field.press("Control+Enter")
+            return number
+    drafts = [rows.nth(number).locator("textarea").input_value() for number in range(rows.count())]
+    raise SystemExit(f"no row says {said!r} for {source!r}: {drafts}")
+
+
+@contextmanager
+def server(folder: Path, model: str | None) -> Iterator[str]:
+    command = [sys.executable, "-m", "weitblick", "serve", "--port", "0", "--data", str(folder / "data")]
+    process = subprocess.Popen([*command, *(["-m", model] if model else [])], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    said, end = b"", time.monotonic() + SECONDS
+    try:
+        while b"\n" not in said and time.monotonic() < end:
+            if select.select([process.stdout], [], [], 1)[0]:
+                said += os.read(process.stdout.fileno(), 4096) or b"\n"
+        found = re.search(rb"http://\S+", said)
+        if found is None:
+            raise SystemExit(f"the server did not start within {SECONDS} s: {said.decode()}")
+        yield found.group().decode()
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+if __name__ == "__main__":
+    main()
