@@ -1,6 +1,6 @@
 """Decoding speed of our beam search next to Hugging Face `generate` and CTranslate2, models of the same size.
 
-    python benchmarks/decoding_peers.py [--sizes small paper] [--beams 1 5] [--rounds 5] [--json FILE]
+    python benchmarks/decoding_peers.py [--sizes small paper] [--beams 1 5] [--rounds 5] [--no-kernels] [--json FILE]
 
 Random weights; every contestant translates the same 32 sentences in one batch and must produce the same number of words
 of each, so that the work is the same. That hides what batches gain where finished sentences leave them. Contestants are
@@ -11,6 +11,7 @@ and take turns; figures are words per second, medians over rounds; quotients are
 from __future__ import annotations
 
 import argparse
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -21,9 +22,13 @@ from tools.sizes import SIZES
 from tools.text import lengths, words
 from tools.turns import circumstances, option_parser, ratio, report, take_turns
 
+from weitblick.kernels.build import COMPILERS, build
+
 CONTESTANTS = {
     "weitblick float32": ("ours_decoding.py", "float32"),
     "weitblick int8": ("ours_decoding.py", "int8"),
+    "weitblick float32, kernels": ("ours_decoding.py", "float32"),
+    "weitblick int8, kernels": ("ours_decoding.py", "int8"),
     "transformers generate": ("marian_decoding.py", "float32"),
     "ctranslate2 float32": ("ctranslate2_decoding.py", "float32"),
     "ctranslate2 int8": ("ctranslate2_decoding.py", "int8"),
@@ -33,6 +38,8 @@ BASE = "transformers generate"
 
 def main() -> None:
     options = parse_options()
+    if options.kernels:
+        build()
     started = circumstances()
     rows = [row for size in options.sizes for row in measure(size, options)]
     report("Decoding, words per second", rows, started, options.json)
@@ -53,7 +60,11 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         workers = {}
         for name, (script, precision) in CONTESTANTS.items():
             python = our_python() if script.startswith("ours") else python_with("marian", options.work_folder)
-            worker = Worker(name, python, script, {**task, "precision": precision})
+            compiled = name.endswith("kernels")
+            if compiled and not options.kernels:
+                continue
+            variables = {"WEITBLICK_KERNELS": "on" if compiled else "off"}
+            worker = Worker(name, python, script, {**task, "precision": precision}, variables)
             workers[name] = stack.enter_context(worker)
 
         def speed(worker: Worker, beam: int) -> float:
@@ -88,6 +99,12 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5], help="1 is greedy")
     parser.add_argument("--sentences", type=int, default=32)
     parser.add_argument("--words", type=int, default=30, help="produced of each sentence, its end included")
+    parser.add_argument(
+        "--kernels",
+        action=argparse.BooleanOptionalAction,
+        default=any(map(shutil.which, COMPILERS)),
+        help="our compiled kernels, too (they are built if need be); by default where there is a C compiler",
+    )
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
     return parser.parse_args()
 

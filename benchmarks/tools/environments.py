@@ -57,7 +57,8 @@ class Worker:
         task: dict[str, Any],
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """variables: how OpenMP's threads wait; whatever the caller's environment says about that is left out."""
+        """variables: how OpenMP's threads wait (whatever the caller's environment says about that is left out), and
+        whether our own kernels are used."""
         self.name = name
         threads = str(task["threads"])
         inherited = {key: value for key, value in os.environ.items() if key not in USERS_OWN}

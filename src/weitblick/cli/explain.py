@@ -164,11 +164,18 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
     translator = load_translator(given.model, given.device, given.threads)
     approved = read_memory(translator, given.memory)
     from weitblick.explanation.explain import explain as explain_document
-    from weitblick.explanation.explain import passes_over
+    from weitblick.explanation.explain import explain_documents, passes_over
     from weitblick.explanation.packing import MOST_SENTENCES
     from weitblick.translation.progress import reporting
 
-    for document in documents:
+    if given.every:
+        everything = list(documents)
+        work = sum(len(document.sentences) for document in everything) * passes_over(translator.model)
+        with progress_bar(work, f"explaining {len(everything)} documents") as advance, reporting(advance):
+            name = given.model or SHIPPED
+            yield from explain_documents(translator, everything, model_name=name, beam=given.beam, memory=approved)
+        return
+    for document in documents:  # one of them
         title = document.id if not document.id.isdigit() else f"{Path(given.path).name} {document.id}"
         work = len(document.sentences) * passes_over(translator.model)
         with progress_bar(work, f"explaining {title}") as advance, reporting(advance):

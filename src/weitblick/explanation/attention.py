@@ -155,6 +155,12 @@ class Attention:
         """[queries, heads] how many sentences have any mass at all."""
         return self._arrays["attended"].reshape(self.queries, self.heads)
 
+    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of all entries [E]: their rows (query * heads + head), sentences and masses."""
+        arrays = self._arrays
+        rows = np.repeat(np.arange(self.queries * self.heads), np.diff(arrays["first"]))
+        return rows, arrays["sentences"], arrays["masses"] / FINEST
+
     def row(self, query: int, head: int) -> AttentionRow:
         if not (0 <= query < self.queries and 0 <= head < self.heads):
             raise IndexError(f"no row for word {query}, head {head}")

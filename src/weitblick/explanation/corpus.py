@@ -14,6 +14,7 @@ from typing import TypedDict
 import numpy as np
 
 from weitblick.errors import UserError
+from weitblick.explanation.attention import Attention
 from weitblick.explanation.schema import Explanation
 from weitblick.extras import extra
 from weitblick.files import atomic_path
@@ -97,28 +98,28 @@ class CorpusAttention:
             visible = index if model.direction == "online" else total - 1
             if sentence.attention is None or not visible:
                 continue
-            for query in range(sentence.attention.queries):
-                self.words += 1
-                self._count(explanation, index, query, visible)
+            self.words += sentence.attention.queries
+            lengths = len(explanation.query_words(index)), total
+            self._count(sentence.attention, index, visible, lengths)
 
-    def _count(self, explanation: Explanation, index: int, query: int, visible: int) -> None:
-        sentence = explanation.sentences[index]
-        assert sentence.attention is not None
-        for head in range(self.heads):
-            row = sentence.attention.row(query, head)
-            if not row.attended:
-                continue
-            for entry in row.entries:
-                reached = self.distances[head]
-                reached[entry.sentence - index] = reached.get(entry.sentence - index, 0.0) + entry.mass
-            figures = np.array([row.attended, row.attended / visible, 1.0])
-            self.attended[head] += figures
-            for table, ends, length in (
-                (self.by_sentence_length, SENTENCE_LENGTHS, len(explanation.query_words(index))),
-                (self.by_document_length, DOCUMENT_LENGTHS, len(explanation.sentences)),
-            ):
+    def _count(self, attention: Attention, index: int, visible: int, lengths: tuple[int, int]) -> None:
+        """lengths: words of the sentence, sentences of the document"""
+        rows, sentences, masses = attention.entries()
+        heads, distances = rows % self.heads, sentences.astype(np.int64) - index
+        for head, reached in enumerate(self.distances):
+            own = heads == head
+            found, places = np.unique(distances[own], return_inverse=True)
+            for distance, mass in zip(found, np.bincount(places, masses[own]), strict=False):
+                reached[int(distance)] = reached.get(int(distance), 0.0) + float(mass)
+        attended = attention.attended.astype(float)  # [queries, H]
+        rows_of_head = (attended > 0).sum(0)
+        figures = np.stack([attended.sum(0), attended.sum(0) / visible, rows_of_head], 1)  # [H, 3]
+        self.attended += figures
+        tables = (self.by_sentence_length, SENTENCE_LENGTHS), (self.by_document_length, DOCUMENT_LENGTHS)
+        for (table, ends), length in zip(tables, lengths, strict=True):
+            if rows_of_head.any():
                 name = _class(length, ends)
-                table[name] = table.get(name, np.zeros(3)) + figures
+                table[name] = table.get(name, np.zeros(3)) + figures.sum(0)
 
     def statistics(self) -> AttentionStatistics:
         """Means as plain data."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from weitblick.text.special import EOS
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.progress import report
-from weitblick.translation.translator import Translator
+from weitblick.translation.translator import Translator, windows
 from weitblick.translation.units import Unit, split_documents
 from weitblick.translation.window import translate_units
 
@@ -62,11 +62,10 @@ def explain(
     """
     units = split_documents([document], translator.pipeline, translator.warn)
     pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
-    given = translations_of(translator, document, beam, pointer)
     return explain_translations(
         translator.model,
         translator.pipeline,
-        given,
+        translations_of(translator, document, beam, pointer),
         title=title or document.id,
         model_name=model_name,
         most=most,
@@ -74,45 +73,72 @@ def explain(
     )
 
 
+def explain_documents(
+    translator: Translator,
+    documents: Iterable[Document],
+    *,
+    model_name: str = "model",
+    beam: int | None = None,
+    memory: Memory | None = None,
+) -> Iterator[Explanation]:
+    """The explanations of many documents. Where nothing is approved, some are translated together."""
+    for window in windows(documents):
+        units = split_documents(window, translator.pipeline, translator.warn)
+        if translator.pointer_for(units, TranslationOptions(memory=memory)) is not None:
+            for document in window:
+                yield explain(translator, document, model_name=model_name, beam=beam, memory=memory)
+            continue
+        for document, given in zip(window, _translate(translator, window, beam, None), strict=True):
+            yield explain_translations(
+                translator.model, translator.pipeline, given, title=document.id, model_name=model_name
+            )
+
+
 def translations_of(
     translator: Translator, document: Document, beam: int | None = None, pointer: Approved | None = None
 ) -> DocumentTranslations:
     """Both translations, by beam search. Locked sentences keep their target, drafts are context of the first pass."""
-    model, pipeline = translator.model, translator.pipeline
-    units = split_documents([document], pipeline, translator.warn)
-    alone = _best(units, translate_units(model, units, TranslationOptions(beam=beam, context=False)))
-    if model.context is None and pointer is None:
-        together = alone
-    else:
-        together = _best(units, translate_units(model, units, TranslationOptions(beam=beam), pointer=pointer))
-    first = alone
+    return _translate(translator, [document], beam, pointer)[0]
+
+
+def _translate(
+    translator: Translator, documents: Sequence[Document], beam: int | None, pointer: Approved | None
+) -> list[DocumentTranslations]:
+    model = translator.model
+    units = split_documents(documents, translator.pipeline, translator.warn)
+    alone = translate_units(model, units, TranslationOptions(beam=beam, context=False))
+    together = first = alone
     if model.first_pass() is not model:
-        first = _best(units, translate_units(model, units, TranslationOptions(beam=beam, passes=1)))
-    contexts = [unit.given or ids for unit, ids in zip(units, first, strict=True)]
-    empty = len(document.sentences) - len({unit.sentence for unit in units})
+        first = translate_units(model, units, TranslationOptions(beam=beam, passes=1))
+    if model.context is not None or pointer is not None:
+        # With a pointer, the model's own first pass reads it: another one than alone.
+        known = first if pointer is None or model.first_pass() is not model else None
+        together = translate_units(model, units, TranslationOptions(beam=beam), pointer=pointer, known=known)
+    contexts = [unit.given or ids for unit, ids in zip(units, _best(units, first), strict=True)]
+    columns = [unit.source for unit in units], _best(units, together), _best(units, alone), contexts
+    parts: list[list[tuple[Unit, tuple[list[int], ...]]]] = [[] for _ in documents]
+    for unit, *ids in zip(units, *columns, strict=True):
+        parts[unit.document].append((unit, tuple(ids)))
+    return [_by_position(document, part) for document, part in zip(documents, parts, strict=True)]
 
-    def by_position(values: Sequence[list[int]]) -> list[list[int]]:
-        rows: list[list[int]] = [[] for _ in range(len(units) + empty)]
-        for unit, value in zip(units, values, strict=True):
-            rows[unit.position] = value
-        return rows
 
-    sources = by_position([unit.source for unit in units])
-    texts = {unit.position: unit.text for unit in units}
-    return DocumentTranslations(
-        [texts.get(position, "") for position in range(len(sources))],
-        sources,
-        by_position(together),
-        by_position(alone),
-        by_position(contexts),
-    )
+def _by_position(document: Document, part: Sequence[tuple[Unit, tuple[list[int], ...]]]) -> DocumentTranslations:
+    """Of the units of one document; sentences without words have none."""
+    empty = len(document.sentences) - len({unit.sentence for unit, _ in part})
+    texts = [""] * (len(part) + empty)
+    columns: list[list[list[int]]] = [[[] for _ in texts] for _ in range(4)]
+    for unit, ids in part:
+        texts[unit.position] = unit.text
+        for column, value in zip(columns, ids, strict=True):
+            column[unit.position] = value
+    return DocumentTranslations(texts, *columns)
 
 
 def passes_over(model: DocumentModel) -> int:
     """How often an explanation goes over each sentence: alone, together, for the context, and to look inside."""
     if model.context is None:
         return 2
-    return 2 + TranslationOptions().passes_of(model) + (model.first_pass() is not model)
+    return 3 + (model.first_pass() is not model)
 
 
 def _best(units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]]) -> list[list[int]]:

@@ -120,7 +120,7 @@ def _trace_part(
     pointer = None if context is None else context.pointer
     memory, encoded = model.encode(source, context, options)
     output = model.decode(target, memory, source.layout, context, options)
-    plain_memory, _ = model.encode(source, None)
+    plain_memory = memory if encoded is None else model.encode(source, None)[0]
     plain = model.decode(target, plain_memory, source.layout, None)
     predictions = _compare(output.words, plain.words, labels)
     weights = model.sentence.source_weights(target.tokens, target.layout, memory, source.layout)

@@ -257,13 +257,17 @@ class WordDistribution:
             return best_words_allowed(s.states, allowed, count, forbidden, renormalize)
         if allowed is not None:
             return best_words_of(self._restrict(self.table(slice(0, len(s))), allowed), *how)
-        if self.decided is not None or (self.pointed is not None and not s.is_step):
+        if not s.is_step and (self.decided is not None or self.pointed is not None):
             return best_words_of(self.table(slice(0, len(s))), *how)
+        if self.decided is not None:
+            s.step.decide(self.decided.ids, self.decided.steps, self.decided.scores)
         if self.pointed is not None:
             return s.step.best_mixed(self.pointed.share, self.pointed.ids, self.pointed.weights, *how)
+        if self.decided is not None or s.was_asked:
+            return s.step.best(*how)
         if s.quick is not None:
             return best_words_rescored(s.states, s.weight, s.bias, s.quick(s.states), *how)
-        return s.step.best(*how) if s.was_asked else best_words(s.states, s.weight, s.bias, *how)
+        return best_words(s.states, s.weight, s.bias, *how)
 
     def _restrict(self, table: Tensor, allowed: Allowed) -> Tensor:
         """Log-probabilities [N, V] over the words that each step may use, as `best_words_allowed` has them."""

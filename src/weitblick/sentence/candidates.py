@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from weitblick.kernels.library import Kernels, kernels_for
 from weitblick.text.special import EOS
 
 NEVER_PRODUCED = 2  # PAD and BOS, the first ids
@@ -65,6 +66,11 @@ def best_words(
     out that are never produced. Of fewer words than `count` all are given. mask [V, S] is added for the hypotheses of
     each of S sentences.
     """
+    compiled = kernels_for(states)
+    if compiled is not None and mask is None:
+        logits = compiled.linear(states, weight, bias)  # [N, V]
+        values, ids, normaliser = _best_compiled(compiled, logits, count, forbidden, others, renormalize)
+        return Candidates(values - normaliser[:, None], ids, logits[:, EOS] - normaliser)
     # A word a row: the product then reads its larger factor as it stands.
     logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
     logits = logits if logits.dtype == torch.float32 else logits.float()
@@ -89,6 +95,26 @@ def best_words(
     return Candidates(values - normaliser[:, None], ids, end - normaliser)
 
 
+def _best_compiled(
+    compiled: Kernels, logits: Tensor, count: int, forbidden: int, others: Tensor | None, renormalize: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Values and ids [N, count] of the highest of logits [N, V], where words that may not be produced become -inf; and
+    normalisers [N]."""
+    never = _never_produced(others, logits) if renormalize else None
+    if never is not None:
+        logits[:, never] = -torch.inf
+    _, normaliser = compiled.normalisers(logits)
+    if others is not None:
+        logits[:, others] = -torch.inf
+    values, ids = compiled.best(logits, min(count, logits.shape[1]), forbidden)
+    return values, ids, normaliser
+
+
+def _never_produced(others: Tensor | None, like: Tensor) -> Tensor:
+    never = torch.arange(NEVER_PRODUCED, device=like.device)
+    return never if others is None else torch.cat([never, others]).unique()
+
+
 def best_words_rescored(
     states: Tensor,
     weight: Tensor,
@@ -101,6 +127,12 @@ def best_words_rescored(
 ) -> Candidates:
     """The same from approximate logits [N, V'], which are overwritten: they choose a few words more than `count`, whose
     logits are then computed anew. V' is a multiple of STRIP, with -inf behind the vocabulary."""
+    compiled = kernels_for(states)
+    if compiled is not None and states.shape[1] % compiled.lanes == 0:
+        values, ids, normaliser = _best_compiled(compiled, logits, count + SPARE, forbidden, others, renormalize)
+        wanted = torch.cat([ids, ids.new_full((len(ids), 1), EOS)], 1)
+        exact = compiled.scores(states, weight, bias, wanted) - normaliser[:, None]
+        return Candidates(torch.where(values > -torch.inf, exact[:, :-1], values), ids, exact[:, -1])
     rows = logits.unflatten(1, (STRIP, -1))  # [N, STRIP, C]: a strip holds every C-th word
     maxima = rows.amax(1)
     highest = maxima.amax(1, keepdim=True)
@@ -130,13 +162,23 @@ class StepLogits:
     best are wanted. One pass over the vocabulary serves both."""
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
-        logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
-        self.logits = logits if logits.dtype == torch.float32 else logits.float()
-        self.maxima = _strip_maxima(self.logits)
-        highest = self.maxima.amax(0)
-        total = torch.sub(self.logits, highest).exp_().sum(0)
-        self.normaliser = highest + total.log_()  # [N]
+        self.compiled = kernels_for(states)
+        if self.compiled is not None:
+            rows = self.compiled.linear(states, weight, bias)  # [N, V]
+            highest, self.normaliser = self.compiled.normalisers(rows)
+            self.logits = rows.t()
+        else:
+            logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
+            self.logits = logits if logits.dtype == torch.float32 else logits.float()
+            highest = self.logits.amax(0)
+            total = torch.sub(self.logits, highest).exp_().sum(0)
+            self.normaliser = highest + total.log_()  # [N]
         self.highest = highest - self.normaliser
+
+    def decide(self, ids: Tensor, steps: Tensor, scores: Tensor) -> None:
+        """Words ids [n] share what they have together as scores [m, n] say, at steps [m] of hypotheses."""
+        together = self.logits[ids[:, None], steps].logsumexp(0)  # [m]
+        self.logits[ids[:, None], steps] = scores.to(together.dtype).log_softmax(1).t() + together
 
     def log_probabilities(self, ids: Tensor) -> Tensor:
         """[N, n] -> [N, n]"""
@@ -174,9 +216,7 @@ class StepLogits:
         self.logits[:forbidden] = -torch.inf
         if others is not None:
             self.logits[others] = -torch.inf
-            self.maxima = _strip_maxima(self.logits)
-        self.maxima[0] = self.logits[:STRIP].amax(0)
-        values, best = _best_of_strips(self.logits, self.maxima, count)
+        values, best = self._highest(count, forbidden)
         known = (best[:, :, None] == ids[:, None]).any(-1)
         model = (values - self.normaliser[:, None] + torch.log1p(-share)).masked_fill(known, -torch.inf)
         pointed = pointed.masked_fill(barred | ~first, -torch.inf)
@@ -187,10 +227,15 @@ class StepLogits:
             found, end = found - kept[:, None], end - kept
         return Candidates(found, torch.cat([best, ids], 1).gather(1, order), end)
 
+    def _highest(self, count: int, forbidden: int) -> tuple[Tensor, Tensor]:
+        """Values and ids [N, count] of the highest logits."""
+        if self.compiled is not None:
+            return self.compiled.best(self.logits.t(), min(count, len(self.logits)), forbidden)
+        return _best_of_strips(self.logits, _strip_maxima(self.logits), count)
+
     def _never(self, share: Tensor, said: Tensor, ids: Tensor, others: Tensor | None) -> Tensor:
         """[N] the mixture's probability of words that are never produced."""
-        never = torch.arange(NEVER_PRODUCED, device=ids.device)
-        never = never if others is None else torch.cat([never, others]).unique()
+        never = _never_produced(others, ids)
         own = (self.logits[never] - self.normaliser).exp().sum(0)
         return (1 - share) * own + (said * (ids[:, :, None] == never).any(-1)).sum(-1)
 

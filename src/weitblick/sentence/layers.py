@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weitblick.batches.layout import Grid, Layout
+from weitblick.kernels.library import MOST_CELLS, kernels_for
 from weitblick.sentence.grid_attention import GridAttention, head_places
 
 
@@ -52,6 +52,18 @@ class Dropout(nn.Module):
         return f"rate={self.rate}"
 
 
+class Linear(nn.Linear):
+    """As PyTorch's, by compiled kernels where there are some."""
+
+    def forward(self, x: Tensor, rectified: bool = False) -> Tensor:
+        """[..., d] -> [..., out]; rectified: what is below zero becomes zero."""
+        compiled = kernels_for(x)
+        if compiled is not None:
+            return compiled.linear(x, self.weight, self.bias, rectified)
+        product = super().forward(x)
+        return F.relu(product, inplace=True) if rectified else product
+
+
 def _heads(x: Tensor, heads: int) -> Tensor:
     """[S, W, d] -> [S, H, W, d/H]"""
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
@@ -68,6 +80,15 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, 
         scores = scores if bias is None else scores + bias
         out = dropout(scores.softmax(-1)) @ v
     return out.transpose(1, 2).flatten(2)
+
+
+def _attend_step(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+    """One position of K hypotheses of each of S sentences: [S, H, K, dk] x [S, H, C, dk] -> [S * K, d]"""
+    compiled = kernels_for(q)
+    if compiled is not None and k.shape[3] % compiled.lanes == 0 and k.shape[2] <= MOST_CELLS:
+        return compiled.attend(q, k, v, bias)
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+    return out.transpose(1, 2).reshape(-1, out.shape[1] * out.shape[3])
 
 
 def by_rows(x: Tensor, dropout: Dropout) -> bool:
@@ -126,8 +147,8 @@ class SelfAttention(nn.Module):
     def __init__(self, dimension: int, heads: int, dropout: float, biases: bool, causal: bool) -> None:
         super().__init__()
         self.heads, self.causal = heads, causal
-        self.input = nn.Linear(dimension, 3 * dimension, bias=biases)  # queries, keys, values
-        self.output = nn.Linear(dimension, dimension, bias=biases)
+        self.input = Linear(dimension, 3 * dimension, bias=biases)  # queries, keys, values
+        self.output = Linear(dimension, dimension, bias=biases)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
@@ -153,8 +174,7 @@ class SelfAttention(nn.Module):
         projected = self.input(x).view(past.sentences, -1, 3 * x.shape[-1])  # [S, K, 3d]
         cells = past.append(projected[:, :, x.shape[-1] :])
         q, k, v = (_heads(part, self.heads) for part in (projected[:, :, : x.shape[-1]], *cells.chunk(2, -1)))
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        return self.output(out.transpose(1, 2).reshape(x.shape))
+        return self.output(_attend_step(q, k, v, bias))
 
 
 class SourceAttention(nn.Module):
@@ -163,9 +183,9 @@ class SourceAttention(nn.Module):
     def __init__(self, dimension: int, heads: int, dropout: float, biases: bool) -> None:
         super().__init__()
         self.heads = heads
-        self.query = nn.Linear(dimension, dimension, bias=biases)
-        self.memory = nn.Linear(dimension, 2 * dimension, bias=biases)  # keys, values
-        self.output = nn.Linear(dimension, dimension, bias=biases)
+        self.query = Linear(dimension, dimension, bias=biases)
+        self.memory = Linear(dimension, 2 * dimension, bias=biases)  # keys, values
+        self.output = Linear(dimension, dimension, bias=biases)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, layout: Layout, memory: Tensor, memory_grid: Grid) -> Tensor:
@@ -190,8 +210,7 @@ class SourceAttention(nn.Module):
     def step(self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
         """x [S * K, d], K hypotheses for each of S sentences -> [S * K, d]"""
         q = _heads(self.query(x).view(keys.shape[0], -1, x.shape[-1]), self.heads)
-        out = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias)
-        return self.output(out.transpose(1, 2).reshape(x.shape))
+        return self.output(_attend_step(q, keys, values, bias))
 
     def read(self, x: Tensor, layout: Layout, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
         """x [T, d] -> [T, d], each sentence of `layout` over its own keys and values [S, H, W, dk] from `project`."""
@@ -207,7 +226,7 @@ class SourceAttention(nn.Module):
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": partial(F.relu, inplace=True),
+    "relu": F.relu,
     "gelu": F.gelu,
     "swish": F.silu,
 }
@@ -216,13 +235,13 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     def __init__(self, dimension: int, inner: int, activation: str) -> None:
         super().__init__()
-        self.input = nn.Linear(dimension, inner)
-        self.output = nn.Linear(inner, dimension)
+        self.input = Linear(dimension, inner)
+        self.output = Linear(inner, dimension)
         self.activation = ACTIVATIONS[activation]
         self.nonnegative = activation == "relu"  # what its second layer reads
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.output(self.activation(self.input(x)))
+        return self.output(self.input(x, rectified=True) if self.nonnegative else self.activation(self.input(x)))
 
 
 class Embedding(nn.Module):

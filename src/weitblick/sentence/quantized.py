@@ -12,6 +12,7 @@ import warnings
 import torch
 from torch import Tensor, nn
 
+from weitblick.kernels.library import Kernels, PackedIntegers, kernels
 from weitblick.sentence.candidates import STRIP
 
 INPUT_LEVELS = 255
@@ -20,8 +21,11 @@ SMALLEST = 1e-30
 
 
 def available() -> bool:
-    """Whether this PyTorch has the kernels for this processor."""
-    return "fbgemm" in torch.backends.quantized.supported_engines
+    """Whether there are kernels for this processor, PyTorch's or our own."""
+    compiled = kernels()
+    return (
+        compiled is not None and compiled.integer_columns > 0
+    ) or "fbgemm" in torch.backends.quantized.supported_engines
 
 
 class QuantizedLinear(nn.Module):
@@ -34,11 +38,25 @@ class QuantizedLinear(nn.Module):
         self.nonnegative = nonnegative
         self.zero = 0 if nonnegative else (INPUT_LEVELS + 1) // 2
         self.scale = 1.0 / (INPUT_LEVELS - self.zero)
-        self.packed = _pack(weight.detach().float())
         self.out_features, self.in_features = weight.shape
+        scales = weight.detach().float().abs().amax(1).clamp_min(SMALLEST) / WEIGHT_LEVELS
+        self.compiled = _compiled(weight.shape[1])
+        self.packed: PackedIntegers | torch.ScriptObject
+        if self.compiled is None:
+            self.packed = _pack(weight.detach().float(), scales)
+        else:
+            integers = (weight.detach() / scales[:, None]).round().to(torch.int8)
+            self.packed = PackedIntegers(self.compiled, integers, scales, self.bias, self.zero)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., d] -> [..., out]"""
+    def forward(self, x: Tensor, rectified: bool = False) -> Tensor:
+        """[..., d] -> [..., out]; rectified: what is below zero becomes zero."""
+        if self.compiled is not None:
+            assert isinstance(self.packed, PackedIntegers)
+            return self.compiled.linear_integers(x, self.packed, rectified)
+        product = self._product(x)
+        return product.relu_() if rectified else product
+
+    def _product(self, x: Tensor) -> Tensor:
         largest = (x if self.nonnegative else x.abs()).amax(-1, keepdim=True).clamp_min_(SMALLEST)
         product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
             x / largest, self.scale, self.zero, self.packed
@@ -60,9 +78,14 @@ class QuantizedOutput(QuantizedLinear):
         super().__init__(filled, torch.nn.functional.pad(bias.detach(), (0, missing), value=-torch.inf))
 
 
-def _pack(weight: Tensor) -> torch.ScriptObject:
-    """The weight [out, d] in 8 bits, laid out as the kernels read it."""
-    scales = weight.abs().amax(1).clamp_min(SMALLEST) / WEIGHT_LEVELS
+def _compiled(size: int) -> Kernels | None:
+    """Kernels of our own for inputs of this size, if there are some."""
+    found = kernels()
+    return found if found is not None and found.integer_columns and size % found.lanes == 0 else None
+
+
+def _pack(weight: Tensor, scales: Tensor) -> torch.ScriptObject:
+    """The weight [out, d] in 8 bits, scaled row by row, laid out as PyTorch's kernels read it."""
     before = torch.backends.quantized.engine
     torch.backends.quantized.engine = "fbgemm"
     try:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from weitblick.batches.layout import Grid, Layout
 from weitblick.config.recipe import ModelSection
+from weitblick.kernels.library import Kernels, kernels_for
 from weitblick.sentence.layers import (
     PAST_ROOM,
     Dropout,
@@ -35,11 +36,21 @@ class SubLayer(nn.Module):
         self.dropout = Dropout(model.dropout.residual)
 
     def enter(self, x: Tensor) -> Tensor:
-        return self.norm(x) if self.before else x
+        if not self.before:
+            return x
+        compiled = self._compiled(x)
+        return self.norm(x) if compiled is None else compiled.norm(self.norm, x)
 
     def leave(self, x: Tensor, change: Tensor) -> Tensor:
+        compiled = None if self.before else self._compiled(x)
+        if compiled is not None:
+            return compiled.norm(self.norm, x, change)
         x = self.dropout.add(x, change)
         return x if self.before else self.norm(x)
+
+    def _compiled(self, x: Tensor) -> Kernels | None:
+        compiled = None if self.training else kernels_for(x)
+        return compiled if compiled is not None and x.shape[-1] % compiled.lanes == 0 else None
 
 
 class EncoderLayer(nn.Module):

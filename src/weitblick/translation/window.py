@@ -27,9 +27,11 @@ def translate_units(
     options: TranslationOptions,
     reads: Sequence[int] | None = None,
     pointer: Pointer | None = None,
+    known: Found | None = None,
 ) -> Found:
     """The hypotheses of every unit, best first; none for locked ones. `reads`, a control: for each document the one
-    whose context its sentences read, if that is not their own; `pointer`: to what is approved."""
+    whose context its sentences read, if that is not their own; `pointer`: to what is approved; `known`: what the first
+    of several passes finds, if it was made before."""
     device = next(model.parameters()).device
     sources = Sources([u.source for u in units], [u.document for u in units], [u.position for u in units], device)
     readers = sources if reads is None else sources.reading([reads[unit.document] for unit in units])
@@ -48,10 +50,14 @@ def translate_units(
     targets = [unit.given or [] for unit in units]
     undrafted = [index for index in free if not targets[index]]
     first = model.first_pass()
-    first_memory = memory if first is model else sources.encode(first.sentence)
+    first_memory = memory if first is model or known is not None else sources.encode(first.sentence)
     search = options.first_search if options.passes > 1 else options.search
     pointing = _pointing(None, pointer) if first is model else None
-    _translate(first, sources, undrafted, first_memory, pointing, options, search, found)
+    if known is None:
+        _translate(first, sources, undrafted, first_memory, pointing, options, search, found)
+    else:
+        for index in undrafted:
+            found[index] = known[index]
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]

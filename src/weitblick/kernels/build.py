@@ -1,0 +1,61 @@
+"""Compiles kernels.c for this very processor, into the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from weitblick.errors import UserError
+from weitblick.files import atomic_path, make_folder
+
+SOURCE = Path(__file__).parent / "kernels.c"
+OPTIONS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-fPIC")
+COMPILERS = ("cc", "gcc", "clang")
+
+
+def library_path() -> Path:
+    """Where the library for this source and this processor is, or would be."""
+    told = "\n".join([SOURCE.read_text(encoding="utf-8"), *OPTIONS, platform.machine(), _processor()])
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "weitblick" / f"kernels-{hashlib.sha256(told.encode()).hexdigest()[:16]}.so"
+
+
+def _processor() -> str:
+    """What the compiler would compile for: a home folder may be that of several machines."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8", errors="replace").splitlines() if known.exists() else []
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
+
+
+def build() -> Path:
+    """The library, compiled unless it is there."""
+    path = library_path()
+    if path.exists():
+        return path
+    compiler = os.environ.get("CC") or next(filter(shutil.which, COMPILERS), None)
+    if compiler is None:
+        raise UserError("no C compiler is here", remedy="install gcc or clang, or go on without: nothing needs kernels")
+    make_folder(path.parent)
+    with atomic_path(path) as written:
+        # Not linked against a library of OpenMP: the one that PyTorch has loaded is to be the only one.
+        compiled = written.with_suffix(".o")
+        _run([compiler, *OPTIONS, "-c", str(SOURCE), "-o", str(compiled)])
+        _run([compiler, "-shared", str(compiled), "-o", str(written), "-lm"])
+        compiled.unlink()
+    return path
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise UserError(f"{command[0]}: {error.strerror}", remedy="set CC to a C compiler") from None
+    if done.returncode:
+        first = next(iter(done.stderr.splitlines()), f"exit code {done.returncode}")
+        raise UserError(
+            f"the compiler failed: {first}", remedy="set CC to another C compiler, or go on without kernels"
+        )
