@@ -6,11 +6,11 @@ import hashlib
 import html
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -34,6 +34,16 @@ class Key:
     form_id: str
     systems: tuple[str, str]
     left: dict[str, str]
+
+
+class FormItem(TypedDict):
+    """A document as raters see it: its sentences on each side."""
+
+    id: str
+    source: list[str]
+    left: list[str]
+    right: list[str]
+    reference: NotRequired[list[str]]
 
 
 def key_path(form: Path) -> Path:
@@ -62,18 +72,20 @@ def sample_form(
     generator = random.Random(seed)
     chosen = generator.sample(different, documents)
     labels = _names(first, second)
-    items: list[dict[str, Any]] = []
+    items: list[FormItem] = []
     left: dict[str, str] = {}
     for number, document in enumerate(chosen, 1):
         span, swapped = spans[document], generator.random() < 0.5
         sides = outputs[::-1] if swapped else outputs
-        item: dict[str, Any] = {
+        item: FormItem = {
             "id": f"d{number}",
             "source": texts.references[0][span],
             "left": sides[0][span],
             "right": sides[1][span],
         }
-        items.append(item if gold is None else item | {"reference": gold[span]})
+        if gold is not None:
+            item["reference"] = gold[span]
+        items.append(item)
         left[item["id"]] = labels[1] if swapped else labels[0]
     return _write(output, Key("", labels, left), items, [d + 1 for d in chosen], seed)
 
@@ -94,7 +106,7 @@ def _check_enough(wanted: int, available: int, source: Path) -> None:
         )
 
 
-def _write(output: Path, key: Key, items: list[dict[str, Any]], documents: list[int], seed: int) -> Key:
+def _write(output: Path, key: Key, items: list[FormItem], documents: list[int], seed: int) -> Key:
     # the id ties answers to this form without telling anything of the systems
     content = json.dumps([items, seed], ensure_ascii=False, sort_keys=True)
     key = Key(hashlib.sha256(content.encode()).hexdigest()[:16], key.systems, key.left)
@@ -116,7 +128,7 @@ def _write(output: Path, key: Key, items: list[dict[str, Any]], documents: list[
     return key
 
 
-def _page(form: dict[str, Any]) -> str:
+def _page(form: Mapping[str, object]) -> str:
     """The form as one page, whose policy allows its own script and style and nothing else."""
     page = resources.files("weitblick.judgement").joinpath("form.html").read_text(encoding="utf-8")
     page = page.replace(PLACEHOLDER, inert_json(form))

@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -40,13 +40,13 @@ KINDS: tuple[Kind, ...] = ("past", "project", "random")
 Report = Callable[[str], None]
 
 
-def train_pointer(base: LoadedModel, recipe: Recipe, train: CorpusStore, dev: CorpusStore) -> dict[str, Any]:
+def train_pointer(base: LoadedModel, recipe: Recipe, train: CorpusStore, dev: CorpusStore) -> dict[str, float]:
     """Gives a trained model a pointer; returns what its card should say about it."""
     started = time.monotonic()
     section = recipe.memory.model_copy(update={"kind": "pointer"})
     training = MemoryTraining(base.model.sentence, base.pipeline, section, recipe.memory_stage)
     base.model.pointer, gains = training.train(train, dev, recipe.seed, log.info)
-    figures: dict[str, Any] = {f"memory_{kind}_nats": round(gain.nats, 4) for kind, gain in gains.items()}
+    figures = {f"memory_{kind}_nats": round(gain.nats, 4) for kind, gain in gains.items()}
     minutes = round((time.monotonic() - started) / 60, 1)
     return {**figures, "memory_seed": recipe.seed, "memory_training_minutes": minutes}
 
