@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,54 +90,71 @@ def contrast(
     check_inputs([suite])
 
     from weitblick.metrics.scoring import CONTEXT_MODES
-    from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
-    from weitblick.probing.paired import compare_verdicts
-    from weitblick.probing.pronouns import has_pronouns, judge_by_articles
     from weitblick.probing.suites import read_suite
 
     items = read_suite(suite, documents=document_folder, context_sentences=context_sentences, limit=limit)
     translator = load_translator(model, device, threads)
-    encoded = encode_suite(translator, items)
     modes: tuple[ContextMode, ...] = CONTEXT_MODES if controls else ("own",)
     if no_context or random_context:
         modes = ("removed",) if no_context else ("random",)
+    report = _measure(translator, items, modes, seed, batch_tokens)
+    if generate:
+        report.generated = _generate(translator, items)
+    if as_json:
+        print_json({"model": model or SHIPPED, "suite": suite, **report.to_json()})
+    else:
+        _print(report)
+
+
+@dataclass
+class ContrastReport:
+    """By context: how many items are right. With all three contexts also how they differ, item by item; with pronouns
+    also what simple rules get right, and the pronouns that the model's own translations have."""
+
+    results: dict[str, Summary]
+    reads_context: bool
+    without_context: int  # items that have none that the model could read
+    paired: Mapping[str, PairedDifference] = field(default_factory=dict)
+    rules: Mapping[str, Summary] = field(default_factory=dict)
+    generated: Mapping[str, Summary] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        first = next(iter(self.results))
+        facts = {"context": first, "reads_context": self.reads_context, "without_context": self.without_context}
+        more: dict[str, Mapping[str, Summary | PairedDifference]] = {
+            "controls": self.results if len(self.results) > 1 else {},
+            "paired": self.paired,
+            "rules": self.rules,
+            "generated": self.generated,
+        }
+        filled = {name: {key: one.to_json() for key, one in found.items()} for name, found in more.items() if found}
+        return {**facts, **self.results[first].to_json(), **filled}
+
+
+def _measure(
+    translator: Translator, items: Sequence[ContrastItem], modes: Sequence[ContextMode], seed: int, batch_tokens: int
+) -> ContrastReport:
+    from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
+    from weitblick.probing.paired import compare_verdicts
+    from weitblick.probing.pronouns import has_pronouns, judge_by_articles
+
+    encoded = encode_suite(translator, items)
     verdicts: dict[ContextMode, list[Verdict]] = {}
     with progress_bar(len(modes) * len(encoded.candidates), "scoring") as advance:
         for mode in modes:
             verdicts[mode] = judge_suite(
                 translator.model, encoded, mode, seed=seed, batch_tokens=batch_tokens, progress=advance
             )
-    results = {str(mode): summarise(found) for mode, found in verdicts.items()}
-    pairs = compare_verdicts(verdicts, seed) if controls else {}
-    judged = judge_by_articles(items) if has_pronouns(items) else {}
-    rules = {str(name): summarise(found) for name, found in judged.items()}
-    generated = _generate(translator, items) if generate else {}
-    missing, reads_context = without_context(translator.model, items), translator.model.context is not None
-    if as_json:
-        report = {
-            "model": model or SHIPPED,
-            "suite": suite,
-            "context": modes[0],
-            "reads_context": reads_context,
-            "without_context": missing,
-            **results[modes[0]].to_json(),
-        }
-        more: dict[str, Mapping[str, Summary | PairedDifference]] = {
-            "controls": results if controls else {},
-            "paired": pairs,
-            "rules": rules,
-            "generated": generated,
-        }
-        for name, found in more.items():
-            if found:
-                report[name] = {key: value.to_json() for key, value in found.items()}
-        print_json(report)
-        return
-    _print(results | rules, missing, reads_context)
-    if pairs:
-        _print_table(_paired_table(pairs))
-    if generated:
-        _print_table(_generated_table(generated))
+    report = ContrastReport(
+        {str(mode): summarise(found) for mode, found in verdicts.items()},
+        translator.model.context is not None,
+        without_context(translator.model, items),
+    )
+    if len(modes) > 1:
+        report.paired = compare_verdicts(verdicts, seed)
+    if has_pronouns(items):
+        report.rules = {str(name): summarise(found) for name, found in judge_by_articles(items).items()}
+    return report
 
 
 def _generate(translator: Translator, items: Sequence[ContrastItem]) -> dict[str, Summary]:
@@ -163,14 +181,6 @@ GENERATED_LABELS = {
     "own": "before it the model's own",
     "removed": "without context",
 }
-
-
-def _print_table(table: Table) -> None:
-    from rich.console import Console
-
-    console = Console()
-    console.print()
-    console.print(table)
 
 
 def _paired_table(pairs: Mapping[str, PairedDifference]) -> Table:
@@ -200,12 +210,38 @@ def _generated_table(generated: Mapping[str, Summary]) -> Table:
     return table
 
 
-def _print(results: Mapping[str, Summary], missing: int, reads_context: bool) -> None:
+def _print(report: ContrastReport) -> None:
     from rich.console import Console
+
+    console = Console()
+    results = {**report.results, **report.rules}
+    first = next(iter(results.values()))
+    console.print(_distance_table(results))
+    for key, title in GROUPS.items():
+        names = getattr(first, key)
+        if len(names) > 1 or (names and key == "by_direction"):
+            console.print()
+            console.print(_group_table({mode: getattr(result, key) for mode, result in results.items()}, title))
+    console.print()
+    if not report.reads_context:
+        console.print("The model is sentence-level: it reads no context.")
+    if report.without_context:
+        console.print(
+            f"{report.without_context} of {first.overall.items} items have no context that the model could read."
+        )
+    console.print("A tie counts as wrong.")
+    if report.paired:
+        console.print()
+        console.print(_paired_table(report.paired))
+    if report.generated:
+        console.print()
+        console.print(_generated_table(report.generated))
+
+
+def _distance_table(results: Mapping[str, Summary]) -> Table:
     from rich.table import Table
 
     first = next(iter(results.values()))
-    console = Console()
     table = Table("context", title="accuracy by antecedent distance", box=None, pad_edge=False, title_justify="left")
     for name in ["all", *first.by_distance, "ties"]:
         table.add_column(name, justify="right")
@@ -215,18 +251,7 @@ def _print(results: Mapping[str, Summary], missing: int, reads_context: bool) ->
     groups = [first.overall, *first.by_distance.values()]
     table.add_row("chance", *(f"{group.chance:.3f}" for group in groups), "")
     table.add_row("items", *(str(group.items) for group in groups), "")
-    console.print(table)
-    for key, title in GROUPS.items():
-        names = getattr(first, key)
-        if len(names) > 1 or (names and key == "by_direction"):
-            console.print()
-            console.print(_group_table({mode: getattr(result, key) for mode, result in results.items()}, title))
-    console.print()
-    if not reads_context:
-        console.print("The model is sentence-level: it reads no context.")
-    if missing:
-        console.print(f"{missing} of {first.overall.items} items have no context that the model could read.")
-    console.print("A tie counts as wrong.")
+    return table
 
 
 def _group_table(results: Mapping[str, Mapping[str, Accuracy]], title: str) -> Table:
