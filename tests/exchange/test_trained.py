@@ -23,7 +23,7 @@ from weitblick.translation.translator import Translator
 
 SHORT = [
     *(f"{stage}_stage.{key}=2" for stage in ("sentence", "context") for key in ("updates", "validate_every", "warmup")),
-    *("memory_stage.documents=24", "memory_stage.dev_documents=12", "memory_stage.epochs=1"),
+    *("memory_stage.documents=24", "memory_stage.dev_documents=12"),
     "threads=1",
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from weitblick.documents.document import Document, Sentence
@@ -20,7 +22,8 @@ def documents(count: int = 9, length: int = 4) -> list[Document]:
 
 
 def simulation(before: int = 2, memory: Memory | None = None) -> Simulation:
-    return Simulation(None, documents(), TranslationOptions(), before=before, memory=memory)  # type: ignore[arg-type]
+    translator = SimpleNamespace(pipeline=SimpleNamespace(encode_source=lambda texts: [text.split() for text in texts]))
+    return Simulation(translator, documents(), TranslationOptions(), before=before, memory=memory)  # type: ignore[arg-type]
 
 
 def seen(name: str, document: int, sentence: int, **options) -> set[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from weitblick.memory import Memory
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
@@ -29,3 +30,26 @@ def test_context_decides_a_pronoun(noun: str, pronoun: str) -> None:
     """The same sentence, after nouns of each gender."""
     translated = Translator.load().translate([f"We welcome this {noun}.", "It is balanced."]).targets
     assert translated[1] == f"{pronoun} ist ausgewogen."
+
+
+QUOTA = ("The cod quota is too low.", "Die Dorschquote ist zu niedrig.")
+CHAIN = ("The food chain must be safe.", "Die Nahrungskette muss sicher sein.")
+
+
+@pytest.mark.parametrize(
+    ("pair", "again", "fetched"),
+    [
+        (QUOTA, "We must raise the cod quota.", "Dorschquote"),
+        (CHAIN, "We control the whole food chain.", "Nahrungskette"),
+    ],
+)
+def test_a_correction_is_followed(pair: tuple[str, str], again: str, fetched: str) -> None:
+    """What one approved pair says is said again, and a sentence that has nothing to do with it stays as it was."""
+    translator = Translator.load()
+    memory = Memory()
+    memory.add(*pair)
+    other = "I would like to thank the rapporteur for her work."
+    before, after = (translator.translate([again, other], memory=m, context=False).targets for m in (None, memory))
+    assert fetched not in str(before[0])
+    assert fetched in str(after[0])
+    assert before[1] == after[1]

@@ -9,7 +9,7 @@ from weitblick.errors import UserError
 from weitblick.model.folder import load_model
 from weitblick.training.run import train
 
-SMALL = ["memory.dimension=8", "memory_stage.documents=24", "memory_stage.dev_documents=12", "memory_stage.epochs=1"]
+SMALL = ["memory.dimension=8", "memory_stage.documents=24", "memory_stage.dev_documents=12"]
 
 
 def test_a_pointer_is_trained_and_the_rest_left_alone(corpus, tmp_path):

@@ -20,7 +20,7 @@ from weitblick.model.pointer import MemoryPointer
 from weitblick.translation.approvals import ApprovedPair, Origin
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
-from weitblick.translation.units import split_documents
+from weitblick.translation.units import Unit, split_documents
 from weitblick.translation.window import translate_units
 
 NONE = {"kind": "none"}
@@ -117,8 +117,13 @@ def test_search_agrees_with_forced_decoding():
     torch.testing.assert_close(table.exp().sum(-1), torch.ones(len(labels)), atol=1e-4, rtol=1e-4)
 
 
+def units(ours: Translator, *sources: str) -> list[Unit]:
+    ids = ours.pipeline.encode_source(list(sources))
+    return [Unit(0, n, n, text, own) for n, (text, own) in enumerate(zip(sources, ids, strict=True))]
+
+
 def point(ours: Translator, candidates: list[ApprovedPair]):
-    pointer = ours.approvals.pointer_to({(0, 0): candidates})
+    pointer = ours.approvals.pointer_to(units(ours, "The report was read."), [candidates])
     ids = (
         ours.pipeline.encode_source(["The report was read."]),
         ours.pipeline.encode_target(["Der Bericht wurde verlesen."]),
@@ -171,7 +176,8 @@ def test_candidates_of_others_do_not_matter():
     """A sentence with fewer candidates than another one in its batch points as if it were alone."""
     ours = translator()
     _, alone = point(ours, [candidate(1, 0.0)])
-    pointer = ours.approvals.pointer_to({(0, 0): [candidate(1, 0.0)], (0, 1): [candidate(n, n) for n in (0, 2, 3)]})
+    both = units(ours, "The report was read.", "It is near.")
+    pointer = ours.approvals.pointer_to(both, [[candidate(1, 0.0)], [candidate(n, n) for n in (0, 2, 3)]])
     ids = (
         ours.pipeline.encode_source(["The report was read."]),
         ours.pipeline.encode_target(["Der Bericht wurde verlesen."]),

@@ -264,17 +264,14 @@ class MemorySection(Section):
 
 class MemoryStageSection(Section):
     documents: int = Field(480, gt=0, description="training documents, in runs of twelve that follow each other")
-    dev_documents: int = Field(48, gt=0, description="dev documents that each epoch is judged by")
-    epochs: int = Field(3, gt=0, description="times that every document is seen")
-    learning_rate: float = Field(2e-3, gt=0, description="peak rate of Adam, falling to a twentieth")
-    train_keys: bool = Field(
-        False,
-        description="train the projections of queries and keys, too, not only how what they find is weighed; from few "
-        "documents they learn to smooth with any memory",
-    )
+    dev_documents: int = Field(48, gt=0, description="dev documents that the pointer is judged by")
     before: int = Field(5, ge=0, description="documents before that a project remembers")
-    past_only: float = Field(0.5, ge=0, le=1, description="share of documents that see only their own past")
-    random: float = Field(0.25, ge=0, le=1, description="share of documents that see a memory of another text")
+    random: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="share of documents that are seen with a memory of another text, too",
+    )
 
 
 class Recipe(Section):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,6 @@ from weitblick.batches.layout import Layout
 from weitblick.model.pointer import MemoryPointer, Places
 from weitblick.model.sources import Sources
 from weitblick.model.words import Pointed, Softmax
-from weitblick.sentence.loss import token_log_probabilities
 from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
 from weitblick.text.special import BOS, EOS
 
@@ -36,11 +37,13 @@ class ApprovedSentence:
 
 @dataclass(frozen=True)
 class ApprovedKeys:
-    """keys [W + 1, k] of the words of an approved translation and of its end, and the log-probabilities [W + 1] that
-    the model gives to these; words and `inside` as above."""
+    """keys [W + 1, k] of the words of an approved translation and of its end, the log-probabilities [W + 1] that the
+    model gives to these, and what it would have said instead, favourite [W + 1]; the others as above."""
 
     keys: Tensor
     expected: Tensor
+    favourite: Tensor
+    source: Sequence[int]
     words: Sequence[int]
     inside: Sequence[bool]
 
@@ -57,23 +60,23 @@ def approved_keys(
     chosen = [approved[index] for index in order]
     sources = Sources([pair.source for pair in chosen], list(range(len(chosen))), [0] * len(chosen), device)
     states = sources.encode(sentence)
-    keys: list[Tensor] = []
-    expected: list[Tensor] = []
+    found: dict[int, ApprovedKeys] = {}
+    waiting = zip(order, chosen, strict=True)
     for source, target, rows in sources.pairs([pair.target for pair in chosen]):
         decoded = sentence.decode(target.tokens, target.layout, states.index_select(0, rows), source.layout)
-        keys += pointer.keys(decoded).split(target.layout.host_lengths)
-        likely = token_log_probabilities(decoded.final, *sentence.output(), target.next_tokens())
-        expected += likely.split(target.layout.host_lengths)
-    found: list[ApprovedKeys | None] = [None] * len(approved)
-    for index, pair, own, likely in zip(order, chosen, keys, expected, strict=True):
-        found[index] = ApprovedKeys(own, likely, pair.target, pair.inside)
-    return [one for one in found if one is not None]
+        expected, favourite = Softmax(decoded.final, *sentence.output()).judge(target.next_tokens())
+        columns = (column.split(target.layout.host_lengths) for column in (pointer.keys(decoded), expected, favourite))
+        for keys, likely, wanted in zip(*columns, strict=True):
+            index, pair = next(waiting)
+            found[index] = ApprovedKeys(keys, likely, wanted, pair.source, pair.target, pair.inside)
+    return [found[index] for index in range(len(approved))]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What one sentence may point at: approved translations by their number, the nearest first, and their distances."""
+    """What a sentence may point at: approved translations by their number, and their distances."""
 
+    source: Sequence[int]
     numbers: Sequence[int]
     distances: Sequence[float]
 
@@ -93,7 +96,7 @@ class Approved:
     ) -> None:
         """`origins`: whatever the caller wants to be told of an approved translation that a word came from."""
         self.pointer, self.readers, self.origins = pointer, readers, origins
-        self._bank = _Bank(approved, pointer)
+        self._bank = Bank(approved, pointer)
         self._layout: Layout | None = None
         self._rows: list[Place] = []
         self._places: Places | None = None
@@ -107,22 +110,22 @@ class Approved:
         if self._places is None:
             return None
         if layout.longest == 1:  # a step of beam search: the hypotheses of a sentence stand together
-            return self._step(states.attended.unflatten(0, (-1, self._steps)), target.tokens, words)
+            return self._step(self.pointer.keys(states).unflatten(0, (-1, self._steps)), target.tokens, words)
         padded = self.pointer(
-            layout.pad(states.attended), layout.pad(target.tokens), self._places, _padded(words, layout)
+            layout.pad(self.pointer.keys(states)), layout.pad(target.tokens), self._places, _padded(words, layout)
         )
         kept = layout.padded_index
         return self._in_bank(padded[kept])
 
-    def _step(self, attended: Tensor, tokens: Tensor, words: Softmax) -> Pointed:
-        """attended [S, K, d], tokens [S * K]. Places of sentences that have left stay for a while: to move those of all
+    def _step(self, queries: Tensor, tokens: Tensor, words: Softmax) -> Pointed:
+        """queries [S, K, k], tokens [S * K]. Places of sentences that have left stay for a while: to move those of all
         others takes longer than to look at a few in vain."""
         tokens = tokens.view(-1, self._steps)
         assert self._places is not None
         if self._staying is None:
-            return self._in_bank(self.pointer(attended, tokens, self._places, words.look_up))
+            return self._in_bank(self.pointer(queries, tokens, self._places, words.look_up))
         size = (len(self._places.keys), self._steps)
-        every = attended.new_zeros(*size, attended.shape[-1]).index_copy_(0, self._staying, attended)
+        every = queries.new_zeros(*size, queries.shape[-1]).index_copy_(0, self._staying, queries)
         previous = tokens.new_zeros(size).index_copy_(0, self._staying, tokens)
         rows = torch.arange(size[0] * size[1], device=tokens.device).view(size)[self._staying].flatten()
 
@@ -187,19 +190,20 @@ def _padded(words: Softmax, layout: Layout):  # type: ignore[no-untyped-def]
     return look_up
 
 
-class _Bank:
+class Bank:
     """Approved translations in one grid of P + 1 rows; the last is empty, for readers with fewer than others."""
 
     def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:
         weight = pointer.key.weight
         self.lengths = [*(len(pair.keys) for pair in approved), 1]
+        self.sources = [frozenset(pair.source) for pair in approved]
         self.width = max(self.lengths)
         shape = (len(approved) + 1, self.width)
         self.keys = weight.new_zeros(*shape, weight.shape[0])
         ids = torch.zeros(shape, dtype=torch.long)
         previous = torch.full(shape, -1, dtype=torch.long)
         inside, real = torch.zeros(shape, dtype=torch.bool), torch.zeros(shape, dtype=torch.bool)
-        expected = torch.zeros(shape)
+        expected, favourite = torch.zeros(shape), torch.zeros(shape, dtype=torch.long)
         for row, pair in enumerate(approved):
             count = len(pair.keys)
             self.keys[row, :count] = pair.keys.to(weight)
@@ -208,21 +212,35 @@ class _Bank:
             inside[row, : count - 1] = torch.tensor(list(pair.inside), dtype=torch.bool)
             real[row, :count] = True
             expected[row, :count] = pair.expected.to(expected)
-        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real, expected)]
+            favourite[row, :count] = pair.favourite.to(favourite)
+        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real, expected, favourite)]
 
     def places(self, readers: Sequence[Reader | None]) -> Places | None:
         count = max((len(reader.numbers) for reader in readers if reader is not None), default=0)
         if count == 0:
             return None
         empty = len(self.keys) - 1
-        numbers, distances = [], []
+        numbers, distances, overlaps = [], [], []
         for reader in readers:
             own = list(reader.numbers) if reader is not None else []
-            numbers.append(own + [empty] * (count - len(own)))
-            far = list(reader.distances) if reader is not None else []
-            distances.append(far + [0.0] * (count - len(own)))
+            padding = count - len(own)
+            numbers.append(own + [empty] * padding)
+            distances.append([*(reader.distances if reader is not None else ()), *[0.0] * padding])
+            of_own = overlap(reader.source, [self.sources[number] for number in own]) if reader is not None else []
+            overlaps.append(of_own + [0.0] * padding)
         index = torch.tensor(numbers, device=self.keys.device)
         width = max(self.lengths[number] for row in numbers for number in row)
-        ids, previous, inside, real, expected = (table[:, :width][index] for table in self.tables)
-        distance = self.keys.new_tensor(distances)
-        return Places(self.keys[:, :width][index], ids, previous, inside, real, distance, expected)
+        ids, previous, inside, real, expected, favourite = (table[:, :width][index] for table in self.tables)
+        distance, shared = self.keys.new_tensor(distances), self.keys.new_tensor(overlaps)
+        keys = self.keys[:, :width][index]
+        return Places(keys, ids, previous, inside, real, distance, shared, expected, favourite)
+
+
+def overlap(source: Sequence[int], others: Sequence[frozenset[int]]) -> list[float]:
+    """How much of a source each of the others has, 0 to 1: what few of them have counts for more."""
+    own = frozenset(source)
+    shared = [own & other for other in others]
+    having = Counter(word for words in shared for word in words)
+    weights = {word: math.log1p((len(others) + 1) / (1 + having[word])) for word in own}
+    total = sum(weights.values()) or 1.0
+    return [sum(weights[word] for word in words) / total for words in shared]

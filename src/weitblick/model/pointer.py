@@ -11,8 +11,8 @@ carried on. Of places that match alike the nearest sentence's counts most.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
@@ -25,16 +25,19 @@ from weitblick.sentence.sentence_model import DecoderStates
 
 MOST_PLACES = 16
 """Places that share in the mixture: those with the greatest weights."""
-FEATURES = 9
+FEATURES = 14
 SHARPNESS = 20.0
-"""Of similarities between -1 and 1 at the start."""
+"""Of similarities between -1 and 1."""
+CARRIED_ON, BROKEN_OFF, FOLLOWED = 1.0, -1.0, 0.3
+"""Added to the score of a place: to continue a word with its own next piece, with that of another; to go on to the word
+that followed before. Trained by gradient, these, sharpness and nearness stay where they are and gain nothing."""
+NEARNESS = 0.313
+"""Weighs the logarithm of the distance: of equal places that of the sentence before counts for twice that of ten
+sentences before."""
 SELECTION = 0.4
 """How sharply sentences are chosen: of two, that with a best score lower by 1 / this is left out."""
 FAR_BELOW = -1e4
 START_SHARE = -2.0
-START_NEARNESS = -1.0
-"""Its softplus weighs the logarithm of the distance: of equal places that of the sentence before counts for twice that
-of ten sentences before."""
 
 LookUp = Callable[[Tensor], tuple[Tensor, Tensor]]
 """ids [T, n] -> the model's log-probabilities of these words [T, n] and of its best word [T]"""
@@ -47,7 +50,9 @@ class Places:
     keys       [S, C, W, k] of length one         ids  [S, C, W] the word at each place
     previous   [S, C, W] the piece before it      inside  [S, C, W] whether it continues a word
     real       [S, C, W] false at padding         distance  [S, C] of the approval: 0 is the nearest
+    overlap    [S, C] how much of the sentence's source the approved source has, 0 to 1
     expected   [S, C, W] log-probability that the model itself gave the word there: what a human has corrected is low
+    favourite  [S, C, W] the word that the model itself would have said there
     """
 
     keys: Tensor
@@ -56,84 +61,78 @@ class Places:
     inside: Tensor
     real: Tensor
     distance: Tensor
+    overlap: Tensor
     expected: Tensor
+    favourite: Tensor
 
     def rows(self, index: Tensor) -> Places:
-        parts = (self.keys, self.ids, self.previous, self.inside, self.real, self.distance, self.expected)
-        return Places(*(part.index_select(0, index) for part in parts))
+        return Places(*(getattr(self, field.name).index_select(0, index) for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What T steps find: the n places with the greatest weights, ids and weights [T, n] and which these are, index
+    [T, n]; features [T, FEATURES] by which the share is decided, and anything [T]: false where there is no place."""
+
+    ids: Tensor
+    weights: Tensor
+    index: Tensor
+    features: Tensor
+    anything: Tensor
 
 
 class MemoryPointer(nn.Module):
     def __init__(self, section: MemorySection, dimension: int) -> None:
         super().__init__()
         self.section = section
-        self.query = nn.Linear(dimension, section.dimension)
         self.key = nn.Linear(dimension, section.dimension)
-        self.sharpness = nn.Parameter(torch.tensor(SHARPNESS).log())
-        # To continue a word with its own next piece, with that of another; to go on to the word that followed before.
-        self.carry_on = nn.Parameter(torch.tensor([1.0, -1.0, 0.3]))
-        self.nearness = nn.Parameter(torch.tensor(START_NEARNESS))
-        decision = nn.Linear(section.hidden, 1)
-        nn.init.constant_(decision.bias, START_SHARE)
-        self.share = nn.Sequential(
-            nn.Linear(FEATURES, section.hidden),
-            nn.Tanh(),
-            nn.Linear(section.hidden, section.hidden),
-            nn.Tanh(),
-            decision,
-        )
-        self._initialise()
-
-    def _initialise(self) -> None:
-        """Like attends to like from the first update: queries and keys are the same orthogonal projection."""
-        nn.init.orthogonal_(self.query.weight)
-        nn.init.zeros_(self.query.bias)
-        self.key.load_state_dict(self.query.state_dict())
+        nn.init.orthogonal_(self.key.weight)
+        nn.init.zeros_(self.key.bias)
+        self.share = share_network(section.hidden)
 
     @torch.no_grad()
     def start_from(self, attended: Tensor) -> None:
-        """Queries and keys start as the principal components of decoder states [T, d], less what these all share: of
-        as many numbers they tell the most about which states are alike."""
+        """Keys are the principal components of decoder states [T, d], less what these all share: of as many numbers
+        they tell the most about which states are alike."""
         mean = attended.mean(0)
         apart = attended - mean
         components = torch.linalg.eigh(apart.t() @ apart).eigenvectors.flip(1)  # [d, d], the strongest first
         kept = components[:, : self.section.dimension].t()
-        self.query.weight[: len(kept)] = kept
-        self.query.bias.copy_(-(self.query.weight @ mean))
-        self.key.load_state_dict(self.query.state_dict())
+        self.key.weight[: len(kept)] = kept
+        self.key.bias.copy_(-(self.key.weight @ mean))
 
     def keys(self, states: DecoderStates) -> Tensor:
-        """[..., d] -> [..., k]"""
+        """[..., d] -> [..., k], of the words that these states predict; a step asks with the key of its own."""
         return F.normalize(self.key(states.attended), dim=-1)
 
-    def forward(self, attended: Tensor, previous: Tensor, places: Places, look_up: LookUp) -> Pointed:
-        """What S sentences find at Q steps each: attended [S, Q, d], previous [S, Q] the piece that each step has
-        read. Rows of the result are steps, sentence by sentence."""
-        queries = F.normalize(self.query(attended), dim=-1)
+    def forward(self, queries: Tensor, previous: Tensor, places: Places, look_up: LookUp) -> Pointed:
+        """What S sentences find at Q steps each: queries [S, Q, k], previous [S, Q] the piece that each step has read.
+        Rows of the result are steps, sentence by sentence."""
+        found = self.find(queries, previous, places, look_up)
+        share = self.share(found.features).sigmoid()[:, 0]
+        return Pointed(share * found.anything, found.ids, found.weights, found.index)
+
+    def find(self, queries: Tensor, previous: Tensor, places: Places, look_up: LookUp) -> Found:
         s, c, w, k = places.keys.shape
+        steps = queries.shape[1]
         similar = torch.bmm(queries, places.keys.view(s, c * w, k).transpose(1, 2)).unflatten(
             -1, (c, w)
         )  # [S, Q, C, W]
-        scores = similar * self.sharpness.exp() + self._carried_on(previous, places)
-        scores = scores - (F.softplus(self.nearness) * places.distance.log1p())[:, None, :, None]
+        scores = similar * SHARPNESS + _carried_on(previous, places)
+        scores = scores - (NEARNESS * places.distance.log1p())[:, None, :, None]
         scores = scores.masked_fill(~places.real[:, None], FAR_BELOW)
         weights = self._select(scores, places.real.any(-1)[:, None]).flatten(2).flatten(0, 1)  # [T, C * W]
         chosen, index = weights.topk(min(MOST_PLACES, weights.shape[-1]))
         chosen = chosen / chosen.sum(-1, keepdim=True).clamp_min(1e-9)
-        ids = _of_places(places.ids, index, queries.shape[1])
-        best = similar.masked_fill(~places.real[:, None], -1.0).flatten(2).amax(-1).flatten()
-        inside = _of_places(places.inside, index[:, :1], queries.shape[1])[:, 0]
-        expected = (chosen * _of_places(places.expected, index, queries.shape[1])).sum(-1)
-        share = self._share(chosen, ids, best, inside, expected, look_up)
-        anything = places.real.flatten(1).any(1).repeat_interleave(queries.shape[1])
-        return Pointed(share * anything, ids, chosen, index)
-
-    def _carried_on(self, previous: Tensor, places: Places) -> Tensor:
-        """[S, Q, C, W] what the piece before a place adds to its score."""
-        same = previous[:, :, None, None] == places.previous[:, None]
-        inside = places.inside[:, None]
-        begun, other, followed = self.carry_on
-        return torch.where(inside, torch.where(same, begun, other), same * followed)
+        ids, favourites = (_of_places(table, index, steps) for table in (places.ids, places.favourite))
+        likest = similar.masked_fill(~places.real[:, None], -1.0).flatten(2).amax(-1).flatten()
+        inside = _of_places(places.inside, index[:, :1], steps)[:, 0]
+        expected = (chosen * _of_places(places.expected, index, steps)).sum(-1)
+        overlaps = places.overlap.repeat_interleave(steps, 0)
+        sentence = (chosen * overlaps.gather(1, index // w)).sum(-1), overlaps.amax(-1)
+        features = _features(chosen, ids, favourites, (likest, inside, expected, *sentence), look_up)
+        anything = places.real.flatten(1).any(1).repeat_interleave(steps)
+        return Found(ids, chosen, index, features, anything)
 
     def _select(self, scores: Tensor, there: Tensor) -> Tensor:
         """Scores [S, Q, C, W] -> weights: the few sentences whose best words match best, then the words of those;
@@ -144,31 +143,53 @@ class MemoryPointer(nn.Module):
             scores = scores.masked_fill(~chosen[..., None], FAR_BELOW)
         return scores.flatten(2).softmax(-1).view(scores.shape)
 
-    def _share(
-        self, weights: Tensor, ids: Tensor, similar: Tensor, inside: Tensor, expected: Tensor, look_up: LookUp
-    ) -> Tensor:
-        """[T] from what memory and model say: how like, how sure, and whether they agree, here and where the word was
-        approved. A word that the model did not expect there either was put there by a human."""
-        words = torch.einsum("tn,tmn->tm", weights, (ids[:, :, None] == ids[:, None]).to(weights.dtype))  # [T, n]
-        found, highest = look_up(ids)
-        said, place = words.max(-1)
-        own = found.gather(1, place[:, None])[:, 0]
-        agree = found >= highest[:, None] - 1e-4
-        features = torch.stack(
-            (
-                similar,
-                (weights * words.clamp_min(1e-9).log()).sum(-1),
-                highest / 3,
-                said,
-                own.clamp_min(-20) / 5,
-                agree.gather(1, place[:, None])[:, 0].to(weights.dtype),
-                (weights * agree).sum(-1),
-                inside.to(weights.dtype),
-                expected.clamp_min(-20) / 5,
-            ),
-            -1,
-        )
-        return self.share(features).sigmoid()[:, 0]
+
+def _carried_on(previous: Tensor, places: Places) -> Tensor:
+    """[S, Q, C, W] what the piece before a place adds to its score."""
+    same = previous[:, :, None, None] == places.previous[:, None]
+    inside = places.inside[:, None]
+    return same * torch.where(inside, CARRIED_ON - BROKEN_OFF, FOLLOWED) + torch.where(inside, BROKEN_OFF, 0.0)
+
+
+def share_network(hidden: int) -> nn.Sequential:
+    """features [T, FEATURES] -> [T, 1], the logit of the pointer's share."""
+    decision = nn.Linear(hidden, 1)
+    nn.init.constant_(decision.bias, START_SHARE)
+    return nn.Sequential(
+        nn.Linear(FEATURES, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh(), decision
+    )  # fmt: skip
+
+
+def _features(weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Sequence[Tensor], look_up: LookUp) -> Tensor:
+    """[T, FEATURES] what memory and model say: how like, how sure, and whether they agree, here and where the word was
+    approved. Where the model wants again what a human did not want there, it is likely to be corrected again."""
+    likest, inside, expected, overlap, best_overlap = of_places
+    words = torch.einsum("tn,tmn->tm", weights, (ids[:, :, None] == ids[:, None]).to(weights.dtype))  # [T, n]
+    found, highest = look_up(torch.cat((ids, favourites), 1))
+    found, wanted = found.split(ids.shape[1], 1)
+    said, place = words.max(-1)
+    best = place[:, None]
+    agree = found >= highest[:, None] - 1e-4
+    refused = (favourites != ids) & (wanted >= highest[:, None] - 1e-4)
+    return torch.stack(
+        (
+            likest,
+            (weights * words.clamp_min(1e-9).log()).sum(-1),
+            highest / 3,
+            said,
+            found.gather(1, best)[:, 0].clamp_min(-20) / 5,
+            agree.gather(1, best)[:, 0].to(weights.dtype),
+            (weights * agree).sum(-1),
+            inside.to(weights.dtype),
+            expected.clamp_min(-20) / 5,
+            (weights * refused).sum(-1),
+            (weights * (refused & (ids == ids.gather(1, best)))).sum(-1) / said.clamp_min(1e-6),
+            (weights * wanted.clamp_min(-20)).sum(-1) / 5,
+            overlap,
+            best_overlap,
+        ),
+        -1,
+    )
 
 
 def _of_places(table: Tensor, index: Tensor, steps: int) -> Tensor:

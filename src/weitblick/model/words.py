@@ -97,6 +97,16 @@ class Softmax:
         return torch.cat(parts) if parts else self.states.new_zeros(0, dtype=torch.bool)
 
     @torch.no_grad()
+    def judge(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """[T] log-probabilities of the targets [T], and the most probable words [T]."""
+        if not len(self):
+            return self.states.new_zeros(0), targets
+        tables = ((self.table(rows), targets[rows, None]) for rows in self.chunks())
+        parts = [(table.gather(1, own)[:, 0], table.argmax(-1)) for table, own in tables]
+        likely, favourite = zip(*parts, strict=True)
+        return torch.cat(likely), torch.cat(favourite)
+
+    @torch.no_grad()
     def look_up(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """ids [T, n] -> their log-probabilities [T, n] and the highest log-probability of each step [T]."""
         if self.is_step:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from weitblick.documents.document import Document
 from weitblick.memory import Memory
 from weitblick.memory.selection import Sentences
-from weitblick.model.approved import Place
 from weitblick.postedit.adaptation import LEARNING_RATE, Adaptation
 from weitblick.translation.approvals import ApprovedPair, Origin, stored_candidates
 from weitblick.translation.options import TranslationOptions
@@ -52,6 +51,7 @@ class Simulation:
         self.translator, self.documents, self.options = translator, documents, options
         self.memory, self.before, self.seed, self.rate, self.progress = memory, before, seed, rate, progress
         self.references: list[Pairs] = [[(s.source, s.target or "") for s in d.sentences] for d in documents]
+        self._encoded: dict[str, list[int]] = {}
         self.random_order = random.Random(seed).sample(range(len(documents)), len(documents))
 
     def translate(self, name: str, machine: Sequence[Sequence[str]] | None = None) -> list[list[str]]:
@@ -78,12 +78,11 @@ class Simulation:
             units = split_documents(window, self.translator.pipeline, self.translator.warn)
             pointer = None
             if approvals is not None and pairs is not None:
-                wanted: dict[Place, list[ApprovedPair]] = {}
-                for number in range(len(window)):
-                    members = [unit for unit in units if unit.document == number]
-                    chosen = self._candidates(name, pairs, first + number, approvals.most)
-                    wanted |= {(number, unit.position): chosen[unit.sentence] for unit in members}
-                pointer = approvals.pointer_to(wanted, self.memory)
+                chosen = [
+                    self._candidates(name, pairs, first + number, approvals.most) for number in range(len(window))
+                ]
+                candidates = [chosen[unit.document][unit.sentence] for unit in units]
+                pointer = approvals.pointer_to(units, candidates, self.memory)
             with reporting(lambda count: self.progress(name, count)):
                 hypotheses = translate_units(self.translator.model, units, self.options, pointer=pointer)
             translated = join_documents(window, units, hypotheses, self.translator.pipeline)
@@ -100,18 +99,24 @@ class Simulation:
         own = self.references[document]
         before = self._before(name, pairs, document)
         pool = before if name == "random" else [*before, *pairs[document]]
-        search = Sentences([source.split() for source, _ in pool])
+        search = Sentences([self._pieces(source) for source, _ in pool])
         rows = []
         for index, (source, _) in enumerate(own):
             # A random memory grows with that of `project`, sentence by sentence.
             visible = min(len(pool), self._earlier(document) + index) if name == "random" else len(before) + index
             stored = stored_candidates(self.memory, source, most, visible)
             room = max(most // 2, most - len(stored))
-            numbers = search.nearest(source.split(), room, range(visible))
+            numbers = search.nearest(self._pieces(source), room, range(visible))
             near = [ApprovedPair(*pool[n], float(visible - 1 - n), Origin(*pool[n])) for n in numbers]
             usable = [candidate for candidate in near if candidate.source.strip() and candidate.target.strip()]
             rows.append(usable + stored[: most - len(usable)])
         return rows
+
+    def _pieces(self, source: str) -> list[int]:
+        """What candidates are looked for by, as in translating and in training."""
+        if source not in self._encoded:
+            self._encoded[source] = self.translator.pipeline.encode_source([source])[0]
+        return self._encoded[source]
 
     def _before(self, name: str, pairs: Sequence[Pairs], document: int) -> Pairs:
         first = max(0, document - self.before)

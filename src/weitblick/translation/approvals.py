@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakSet
 
@@ -26,7 +26,7 @@ from weitblick.translation.units import Unit
 
 NO_POINTER = "this model cannot use approved translations: it has no pointer to them"
 HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.dir=DATA"
-KEY_FORMAT = b"2"
+KEY_FORMAT = b"3"
 """Of what is stored with a pair: `_packed`."""
 MOST_KEPT = 5000
 """Pairs whose keys stay in RAM."""
@@ -89,31 +89,32 @@ class Approvals:
         if not approved and (memory is None or not len(memory)):
             return None
         near = {document: Sentences([unit.source for unit in own]) for document, own in approved.items()}
-        wanted: dict[Place, list[ApprovedPair]] = {}
-        for unit in units:
-            if not unit.locked:
-                own = approved.get(unit.document, [])
-                wanted[unit.document, unit.position] = self._candidates(unit, own, near.get(unit.document), memory)
-        return self.pointer_to(wanted, memory)
+        free = [unit for unit in units if not unit.locked]
+        candidates = [
+            self._candidates(unit, approved.get(unit.document, []), near.get(unit.document), memory) for unit in free
+        ]
+        return self.pointer_to(free, candidates, memory)
 
     def trust(self, memory: Memory) -> None:
         """A memory whose direction is known: what people confirm, sentence by sentence, is not judged."""
         self._checked.add(memory)
 
     def pointer_to(
-        self, wanted: Mapping[Place, Sequence[ApprovedPair]], memory: Memory | None = None
+        self, units: Sequence[Unit], candidates: Sequence[Sequence[ApprovedPair]], memory: Memory | None = None
     ) -> Approved | None:
         """The pointer of sentences whose candidates are known."""
         numbers: dict[tuple[str, str], int] = {}
         origins: list[Origin] = []
         readers: dict[Place, Reader] = {}
-        for place, candidates in wanted.items():
-            for candidate in candidates:
+        for unit, own in zip(units, candidates, strict=True):
+            for candidate in own:
                 key = (candidate.source, candidate.target)
                 if key not in numbers:
                     numbers[key] = len(numbers)
                     origins.append(candidate.origin)
-            readers[place] = Reader([numbers[c.source, c.target] for c in candidates], [c.distance for c in candidates])
+            readers[unit.document, unit.position] = Reader(
+                unit.source, [numbers[c.source, c.target] for c in own], [c.distance for c in own]
+            )
         if not numbers:
             return None
         return Approved(self.pointer, self._keys(list(numbers), origins, memory), readers, origins)
@@ -257,20 +258,34 @@ def _origin(pair: Pair) -> Origin:
 
 
 def _packed(keys: ApprovedKeys) -> bytes:
-    """Words as 32-bit, `inside` as 8-bit integers, keys and what was expected as 16-bit floats."""
-    words = np.asarray(keys.words, dtype="<i4")
-    inside = np.asarray(keys.inside, dtype=np.uint8)
-    states = keys.keys.detach().cpu().numpy().astype("<f2")
-    expected = keys.expected.detach().cpu().numpy().astype("<f2")
-    parts = (words.tobytes(), inside.tobytes(), states.tobytes(), expected.tobytes())
-    return len(words).to_bytes(4, "little") + b"".join(parts)
+    """Words and favourites as 32-bit, `inside` as 8-bit integers, keys and what was expected as 16-bit floats."""
+    columns = (
+        np.asarray(keys.source, dtype="<i4"),
+        np.asarray(keys.words, dtype="<i4"),
+        np.asarray(keys.inside, dtype=np.uint8),
+        keys.keys.detach().cpu().numpy().astype("<f2"),
+        keys.expected.detach().cpu().numpy().astype("<f2"),
+        keys.favourite.detach().cpu().numpy().astype("<i4"),
+    )
+    counts = np.asarray([len(keys.source), len(keys.words)], dtype="<i4")
+    return b"".join(column.tobytes() for column in (counts, *columns))
 
 
 def _unpacked(data: bytes, dimension: int) -> ApprovedKeys:
-    count = int.from_bytes(data[:4], "little")
-    words = np.frombuffer(data, "<i4", count, 4)
-    inside = np.frombuffer(data, np.uint8, count, 4 + 4 * count)
-    states = np.frombuffer(data, "<f2", (count + 1) * dimension, 4 + 5 * count).reshape(count + 1, dimension)
-    expected = np.frombuffer(data, "<f2", count + 1, 4 + 5 * count + 2 * states.size)
-    keys, likely = (torch.from_numpy(part.astype(np.float32)) for part in (states, expected))
-    return ApprovedKeys(keys, likely, words.tolist(), inside.astype(bool).tolist())
+    before, count = (int(number) for number in np.frombuffer(data, "<i4", 2))
+    kinds = ("<i4", "<i4", "u1", "<f2", "<f2", "<i4")
+    sizes = (before, count, count, (count + 1) * dimension, count + 1, count + 1)
+    parts: list[np.ndarray] = []
+    start = 8
+    for kind, size in zip(kinds, sizes, strict=True):
+        parts.append(np.frombuffer(data, kind, size, start))
+        start += parts[-1].nbytes
+    source, words, inside, keys, expected, favourite = parts
+    return ApprovedKeys(
+        torch.from_numpy(keys.reshape(count + 1, dimension).astype(np.float32)),
+        torch.from_numpy(expected.astype(np.float32)),
+        torch.from_numpy(favourite.astype(np.int64)),
+        source.tolist(),
+        words.tolist(),
+        inside.astype(bool).tolist(),
+    )

@@ -1,0 +1,212 @@
+"""A translator simulated with references, for training the pointer: documents, and what was approved before each.
+
+In `past` the sentences before are approved; in `project` the documents before as well; in `random` what is approved
+belongs to another text altogether, so that the pointer learns to leave such a memory alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from weitblick.batches.batch import pack_source, pack_target
+from weitblick.batches.layout import Layout
+from weitblick.batches.store import CorpusStore
+from weitblick.config.recipe import MemoryStageSection
+from weitblick.memory.selection import Sentences
+from weitblick.model.approved import ApprovedKeys, Bank, Reader
+from weitblick.model.pointer import MemoryPointer
+from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
+from weitblick.text.base import TextPipeline
+
+RUN = 12
+"""Documents that follow each other in the corpus: what was approved before one of them is in those before it."""
+PART_TOKENS = 3000
+SAMPLE = 20_000
+"""Decoder states by which keys start."""
+Kind = Literal["past", "project", "random"]
+KINDS: tuple[Kind, ...] = ("past", "project", "random")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What the sentence model says of one pair; W + 1 steps, the last of which predicts the end.
+
+    approved: what others may point at; its keys are also what its own steps ask with
+    final [W + 1, d] in half precision; normaliser, highest [W + 1]: of the logits
+    """
+
+    source: Sequence[int]
+    labels: Tensor
+    previous: Tensor
+    final: Tensor
+    normaliser: Tensor
+    highest: Tensor
+    approved: ApprovedKeys
+
+
+@dataclass(frozen=True)
+class Steps:
+    """T steps that have something to read: features [T, f] of what they find, and the probabilities [T] that the model
+    (own, as a logarithm) and the places found (said) give to the reference."""
+
+    features: Tensor
+    own: Tensor
+    said: Tensor
+
+    def __getitem__(self, rows: Tensor) -> Steps:
+        return Steps(self.features[rows], self.own[rows], self.said[rows])
+
+    @classmethod
+    def of_all(cls, parts: Sequence[Steps]) -> Steps:
+        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def gain(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Nats gained [T] with the shares of these logits [T, 1], and the shares."""
+        share = logits.sigmoid()[:, 0]
+        mixed = (1 - share) * self.own.exp() + share * self.said
+        return mixed.clamp_min(1e-9).log() - self.own.clamp_min(-20.0), share
+
+
+class Postediting:
+    """Documents of a corpus, in runs that are evenly spread over it; start: the pointer's keys start from them."""
+
+    def __init__(
+        self,
+        sentence: SentenceModel,
+        pipeline: TextPipeline,
+        pointer: MemoryPointer,
+        stage: MemoryStageSection,
+        store: CorpusStore,
+        documents: int,
+        *,
+        start: bool = False,
+    ) -> None:
+        self.sentence, self.pipeline, self.stage = sentence, pipeline, stage
+        weight, bias = sentence.output()
+        self.weight, self.bias = weight.detach(), bias.detach()
+        count = max(1, min(documents, len(store)) // RUN)
+        first = [number * len(store) // count for number in range(count)]
+        chosen = [range(start_, min(start_ + RUN, len(store))) for start_ in first]
+        if start:
+            pointer.start_from(self._sample([(store, d) for run in chosen for d in run]))
+        self.runs = [[self._read(store, d, pointer) for d in run] for run in chosen]
+        self.places = [(run, d) for run in range(count) for d in range(len(self.runs[run]))]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def steps(self, pointer: MemoryPointer, document: int, kind: Kind, chance: random.Random) -> Steps | None:
+        """The steps of a document that have anything to read; None if none has."""
+        run, index = self.places[document]
+        current = self.runs[run][index]
+        memory = self._memory(run, index, kind, chance)
+        first = len(memory)
+        pool = memory if kind == "random" else [*memory, *current]
+        search = Sentences([sentence.source for sentence in pool])
+        sentences, readers = [], []
+        for position, sentence in enumerate(current):
+            visible = range(len(pool) if kind == "random" else first + position)
+            numbers = search.nearest(sentence.source, pointer.section.candidates, visible)
+            if numbers:
+                sentences.append(sentence)
+                readers.append(
+                    Reader(sentence.source, numbers, [float(len(visible) - 1 - number) for number in numbers])
+                )
+        if not readers:
+            return None
+        places = Bank([sentence.approved for sentence in pool], pointer).places(readers)
+        assert places is not None
+        layout = Layout.of([len(sentence.labels) for sentence in sentences], device=self.weight.device)
+        queries = torch.cat([sentence.approved.keys for sentence in sentences])
+        previous, labels, final, normaliser, highest = (
+            torch.cat([getattr(sentence, name) for sentence in sentences])
+            for name in ("previous", "labels", "final", "normaliser", "highest")
+        )
+
+        def look_up(ids: Tensor) -> tuple[Tensor, Tensor]:
+            kept = layout.padded_index
+            logits = torch.einsum("td,tnd->tn", final.float(), self.weight[ids[kept]]) + self.bias[ids[kept]]
+            found = logits.new_zeros(ids.shape).index_copy(0, kept, logits - normaliser[:, None])
+            return found, highest.new_zeros(len(ids)).index_copy(0, kept, highest)
+
+        found = pointer.find(layout.pad(queries), layout.pad(previous), places, look_up)
+        kept = layout.padded_index
+        said = (found.weights * (found.ids == layout.pad(labels).flatten()[:, None])).sum(-1)[kept]
+        own = torch.cat([sentence.approved.expected for sentence in sentences])
+        return Steps(found.features[kept], own, said)
+
+    def _memory(self, run: int, document: int, kind: Kind, chance: random.Random) -> list[Sentence]:
+        """What is approved before a document begins."""
+        if kind == "past":
+            return []
+        if kind == "random" and len(self.runs) > 1:
+            other = self.runs[chance.choice([number for number in range(len(self.runs)) if number != run])]
+            start = chance.randrange(max(1, len(other) - self.stage.before))
+            strangers = [sentence for d in other[start : start + self.stage.before + 1] for sentence in d]
+            return strangers[: round(len(strangers) ** chance.random())]  # of all sizes, one and all alike
+        before = self.runs[run][max(0, document - self.stage.before) : document]
+        return [sentence for d in before for sentence in d]
+
+    def _sample(self, documents: Sequence[tuple[CorpusStore, int]]) -> Tensor:
+        """[n, d] decoder states of some of these documents."""
+        few = documents[:: max(1, len(documents) // 60)]
+        found = [states.attended for store, d in few for _, states, _ in self._decoded(_pairs(store, d))]
+        every = torch.cat(found)
+        return every[:: max(1, len(every) // SAMPLE)].float()
+
+    def _read(self, store: CorpusStore, document: int, pointer: MemoryPointer) -> list[Sentence]:
+        pairs = _pairs(store, document)
+        found: dict[int, Sentence] = {}
+        for part, states, target in self._decoded(pairs):
+            found.update(zip(part, self._sentences([pairs[i] for i in part], states, target, pointer), strict=True))
+        return [found[index] for index in range(len(pairs))]
+
+    @torch.inference_mode()
+    def _decoded(self, pairs: Sequence[Pair]) -> Iterator[tuple[list[int], DecoderStates, Target]]:
+        order = sorted(range(len(pairs)), key=lambda index: len(pairs[index][1]))
+        device = self.weight.device
+        while order:
+            count = max(1, PART_TOKENS // (len(pairs[order[0]][1]) + 1))
+            part, order = order[:count], order[count:]
+            source = pack_source([pairs[index][0] for index in part]).to(device)
+            packed, labels = pack_target([pairs[index][1] for index in part])
+            target = packed.to(device)
+            memory = self.sentence.encode(source.tokens, source.layout)
+            states = self.sentence.decode(target.tokens, target.layout, memory, source.layout)
+            yield part, states, (target.tokens, labels.to(device), target.layout.host_lengths)
+
+    @torch.inference_mode()
+    def _sentences(
+        self, pairs: Sequence[Pair], states: DecoderStates, target: Target, pointer: MemoryPointer
+    ) -> Iterator[Sentence]:
+        tokens, labels, lengths = target
+        logits = torch.addmm(self.bias, states.final, self.weight.t()).float()
+        normaliser = logits.logsumexp(-1)
+        highest, favourite = logits.max(-1)
+        own = logits.gather(1, labels[:, None])[:, 0] - normaliser
+        columns = (
+            labels, tokens, states.final.half(), normaliser, highest - normaliser, pointer.keys(states), own, favourite,
+        )  # fmt: skip
+        split = zip(*(column.split(lengths) for column in columns), strict=True)
+        for (source, words), (said, read, final, total, best, keys, expected, wanted) in zip(pairs, split, strict=True):
+            approved = ApprovedKeys(keys, expected, wanted, source, words, self.pipeline.continuing(words, "target"))
+            yield Sentence(source, said, read, final, total, best, approved)
+
+
+Pair = tuple[list[int], list[int]]
+"""Source and target of a sentence."""
+Target = tuple[Tensor, Tensor, list[int]]
+"""Words read and words to be said at all steps, and how many steps each sentence has."""
+
+
+def _pairs(store: CorpusStore, document: int) -> list[Pair]:
+    return [
+        (store.sentence("source", index).tolist(), store.sentence("target", index).tolist())
+        for index in store.document(document)
+    ]
