@@ -9,7 +9,7 @@ from file_translators import amnesia, each, reversed_words, translated, upper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weitblick.formats import read_file
+from weitblick.formats import format_of, read_file
 from weitblick.formats.blocks import Pieces
 from weitblick.formats.protection import lost_numbers, protected_spans
 
@@ -140,3 +140,13 @@ def test_white_space_collapses_across_codes() -> None:
     pieces.text(" a \n b ")
     pieces.text("  c\u00a0 d")
     assert pieces.content()[0] == " a b c\u00a0 d"
+
+
+def test_a_text_with_addresses_is_no_corpus(tmp_path: Path) -> None:
+    for name, text, expected in (
+        ("x.txt", "This is a sentence.\nAnd here is another one.\n", None),
+        ("x.txt", "This is a sentence.\nSee https://example.org for another one.\n", "txt"),
+        ("x.en", "This is a sentence.\nSee https://example.org for another one.\n", None),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert format_of(tmp_path / name) == expected

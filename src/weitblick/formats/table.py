@@ -21,6 +21,7 @@ from weitblick.formats.markdown import read_markdown
 from weitblick.formats.odt import read_odt
 from weitblick.formats.packages import OLE, Package
 from weitblick.formats.po import read_po
+from weitblick.formats.protection import protected_spans
 from weitblick.formats.srt import read_srt
 from weitblick.formats.text import looks_like_sentences, read_text_file
 from weitblick.formats.webvtt import read_webvtt
@@ -107,7 +108,10 @@ def format_of(path: str | Path, data: bytes | None = None) -> str | None:
     first = text.lstrip()[:300]
     if first.startswith(("<?xml", "<!DOCTYPE", "<d>", *ROOTS)) or '"format_version"' in first or " ||| " in first:
         return None
-    return None if looks_like_sentences(text, path.suffix in FORMATS["txt"].endings) else "txt"
+    named = path.suffix in FORMATS["txt"].endings
+    if named and any(protected_spans(text)):
+        return "txt"  # corpora go to the model as they are, and what is in this text must not
+    return None if looks_like_sentences(text, named) else "txt"
 
 
 def _is_text(start: bytes) -> bool:
