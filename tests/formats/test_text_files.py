@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weitblick.formats import format_of, read_file
-from weitblick.formats.blocks import Pieces
+from weitblick.formats.blocks import WORD, Code, Pieces
 from weitblick.formats.protection import lost_numbers, protected_spans
 
 LETTER = """Dear Sir,
@@ -96,14 +96,28 @@ def test_ordinary_text_is_not_protected() -> None:
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("The word 東京 is in C:\\temp.", ["東京", "C:\\temp"]),
-        ("He said שלום עולם and left.", ["שלום עולם"]),
-        ("It has 100 m² and E = mc2.", ["100 m²", "E = mc2"]),
+        ("It is in C:\\temp.", ["C:\\temp"]),
+        ("It has 100 m² and E = mc2, or a < b.", ["100 m²", "E = mc2", "a < b"]),
+        ("It is 2 = 200 m².", ["2 = 200 m²"]),
         ("Johnson & Johnson make bread & butter.", ["&"]),
     ],
 )
 def test_what_is_protected(text: str, kept: list[str]) -> None:
     assert [text[start:end] for start, end in protected_spans(text)] == kept
+
+
+def test_words_of_another_script_are_protected() -> None:
+    pieces = Pieces()
+    pieces.text("This man said ")
+    pieces.code(Code("open", "<b>"))
+    pieces.text("שלום עולם")
+    pieces.code(Code("close", "</b>"))
+    pieces.text(" to all of us in 東京.")
+    text, codes = pieces.content()
+    assert text == f"This man said {WORD} to all of us in {WORD}."
+    assert [(code.kind, code.shown, code.at) for code in codes] == [
+        *(("open", "", 14), ("word", "שלום עולם", 14), ("close", "", 15), ("word", "東京", 32))
+    ]
 
 
 def test_text_of_another_script_stays_and_an_ampersand_is_read(tmp_path: Path) -> None:

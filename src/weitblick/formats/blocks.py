@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from weitblick.documents.document import TargetStatus
-from weitblick.formats.protection import SYMBOLS, protected_spans
+from weitblick.formats.protection import SYMBOLS, foreign_spans, protected_spans
 
 WORD = "\U000f0000"  # holds the place of a code that reads like a word
 MOST_NESTED = 100  # pairs within pairs: beyond, no text is written by people
@@ -143,7 +143,14 @@ class Pieces:
 
     def content(self) -> tuple[str, tuple[Code, ...]]:
         """The text, and the codes, of which those that open without closing, or close without opening, stand alone."""
-        return "".join(self._text), tuple(balanced(self._codes))
+        text, codes = "".join(self._text), balanced(self._codes)
+        for start, end in reversed(foreign_spans(text) if self.protect else []):
+            if not any(start < code.at < end for code in codes):
+                word = Code("word", None, text[start:end], at=start)
+                before = [code for code in codes if code.at <= start]
+                behind = [replace(code, at=code.at - (end - start) + 1) for code in codes if code.at > start]
+                text, codes = text[:start] + WORD + text[end:], [*before, word, *behind]
+        return text, tuple(codes)
 
 
 def _words(text: str) -> list[str]:
