@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from weitblick.server.api_v1 import _FILE_BODY, Strict
+from weitblick.server.api_v1 import Strict
+from weitblick.server.bodies import file_body
 from weitblick.server.consistency import inconsistencies
 from weitblick.server.desk import unless_gone
 from weitblick.server.errors import Refused
@@ -25,6 +26,9 @@ from weitblick.server.service import Service
 from weitblick.server.workbench import segment_json
 
 MOST_TARGET = 20_000
+MOST_ROW = 2**53
+"""What a page can count to, and a database can hold."""
+Row = Annotated[int, Path(ge=0, le=MOST_ROW)]
 
 
 class Named(Strict):
@@ -36,11 +40,11 @@ class SegmentIn(Strict):
 
     target: str = Field(max_length=MOST_TARGET)
     state: Literal["draft", "edited", "confirmed"]
-    focus: int | None = Field(None, ge=0)
+    focus: int | None = Field(None, ge=0, le=MOST_ROW)
 
 
 class FocusIn(Strict):
-    position: int | None = Field(None, ge=0)
+    position: int | None = Field(None, ge=0, le=MOST_ROW)
 
 
 class TermIn(Strict):
@@ -85,7 +89,7 @@ def routes(service: Service) -> APIRouter:
     def pairs(project: str) -> list[Json]:
         return [asdict(pair) for pair in store.pairs(project)]
 
-    @router.post("/{project}/pairs", summary="Import a memory or a glossary", openapi_extra=_FILE_BODY)
+    @router.post("/{project}/pairs", summary="Import a memory or a glossary", openapi_extra=file_body())
     async def add_pairs(project: str, request: Request) -> Json:
         store.project(project)
         values = await parameters(request)
@@ -102,7 +106,7 @@ def routes(service: Service) -> APIRouter:
         return {"pairs": len(found)}
 
     @router.delete("/{project}/pairs/{pair}", summary="Take a pair out of the memory", status_code=204)
-    def remove_pair(project: str, pair: int) -> None:
+    def remove_pair(project: str, pair: Row) -> None:
         store.remove_pair(project, pair)
         service.memories.reload(project)
 
@@ -116,7 +120,7 @@ def routes(service: Service) -> APIRouter:
 
     # Documents
 
-    @router.post("/{project}/documents", summary="Add a document: a file, or text", openapi_extra=_FILE_BODY)
+    @router.post("/{project}/documents", summary="Add a document: a file, or text", openapi_extra=file_body())
     async def add_document(project: str, request: Request) -> Json:
         store.project(project)
         values = await parameters(request)
@@ -161,18 +165,18 @@ def routes(service: Service) -> APIRouter:
     # Rows
 
     @router.put("/{project}/documents/{document}/segments/{position}", summary="Edit or confirm a row")
-    def edit(project: str, document: str, position: int, body: SegmentIn) -> Json:
+    def edit(project: str, document: str, position: Row, body: SegmentIn) -> Json:
         checked(project, document)
         if body.focus is not None:
             workbench.focus(document, body.focus)
         return segment_json(workbench.edit(document, position, body.target, body.state))
 
     @router.get("/{project}/documents/{document}/segments/{position}/edits", summary="All edits of a row")
-    def edits(project: str, document: str, position: int) -> list[Json]:
+    def edits(project: str, document: str, position: Row) -> list[Json]:
         return [asdict(one) for one in store.edits(checked(project, document), position)]
 
     @router.get("/{project}/documents/{document}/segments/{position}/alternatives", summary="Other translations")
-    async def alternatives(project: str, document: str, position: int, request: Request) -> Json:
+    async def alternatives(project: str, document: str, position: Row, request: Request) -> Json:
         store.segment(checked(project, document), position)
         found = await unless_gone(request, service.desk.run(workbench.alternatives(document, position)))
         memory = service.memories.of(project)
@@ -183,7 +187,7 @@ def routes(service: Service) -> APIRouter:
         return {"alternatives": found, "matches": matches}
 
     @router.get("/{project}/documents/{document}/segments/{position}/explanation", summary="Why these words")
-    async def explanation(project: str, document: str, position: int, request: Request) -> Json:
+    async def explanation(project: str, document: str, position: Row, request: Request) -> Json:
         store.segment(checked(project, document), position)
         steps = explain_row(
             service.engine, service.name, store.segments(document), position, service.memory_of(project)
@@ -198,12 +202,12 @@ def routes(service: Service) -> APIRouter:
         return await unless_gone(request, service.desk.call(find))
 
     @router.post("/{project}/documents/{document}/segments/{position}/keep", summary="Take a change back")
-    def keep(project: str, document: str, position: int) -> Json:
+    def keep(project: str, document: str, position: Row) -> Json:
         (segment,) = workbench.keep(checked(project, document), [position])
         return segment_json(segment)
 
     @router.post("/{project}/documents/{document}/segments/{position}/accept", summary="Leave a change as it is")
-    def accept(project: str, document: str, position: int) -> Json:
+    def accept(project: str, document: str, position: Row) -> Json:
         return segment_json(store.accept(checked(project, document), position))
 
     @router.post("/{project}/documents/{document}/undo", summary="Take all open changes back")

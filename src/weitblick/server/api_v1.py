@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory import Memory
+from weitblick.server.bodies import file_body
 from weitblick.server.desk import unless_gone
 from weitblick.server.errors import Refused
 from weitblick.server.files import file_name
@@ -125,7 +126,7 @@ def routes(service: Service) -> APIRouter:
                 answer.explanation = await unless_gone(request, _explanation(service, document, body.beam, memory))
         return TranslateOut(model=service.name, documents=answers)
 
-    @router.post("/documents", summary="Upload a file to translate", openapi_extra=_FILE_BODY)
+    @router.post("/documents", summary="Upload a file to translate", openapi_extra=file_body())
     async def add(request: Request) -> UploadOut:
         file = upload(await parameters(request))
         return _upload(service.uploads.add(file_name(file.filename), await file.read()))
@@ -143,22 +144,6 @@ def routes(service: Service) -> APIRouter:
         service.uploads.delete(identity)
 
     return router
-
-
-_FILE_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                    "required": ["file"],
-                }
-            }
-        },
-    }
-}
 
 
 def _document(given: DocumentIn, language: str) -> Document:

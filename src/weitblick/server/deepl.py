@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from weitblick.server.bodies import TEXT, TEXTS, body, file_body
 from weitblick.server.desk import unless_gone
 from weitblick.server.errors import Refused
 from weitblick.server.files import file_name
@@ -20,6 +21,11 @@ from weitblick.server.xml_texts import XmlTexts
 from weitblick.translation.options import TranslationOptions
 
 UNLIMITED = 10**12
+TRANSLATE = body(
+    {"text": TEXTS, "target_lang": TEXT},
+    {"source_lang": TEXT, "context": TEXT, "tag_handling": {"enum": ["html", "xml"]}},
+)
+DOCUMENT_KEY = body({"document_key": TEXT})
 MOST_TEXTS = 1000
 TAG_HANDLING: dict[str, type[Texts] | type[MarkedTexts]] = {"html": MarkedTexts, "xml": XmlTexts}
 LINGER_SECONDS = 30.0
@@ -31,7 +37,7 @@ def routes(service: Service) -> APIRouter:
     languages = service.languages
 
     @router.get("/translate", include_in_schema=False)
-    @router.post("/translate", summary="Translate texts")
+    @router.post("/translate", summary="Translate texts", openapi_extra=TRANSLATE)
     async def translate(request: Request) -> dict[str, Any]:
         values = await parameters(request)
         texts = strings(values, "text")
@@ -73,7 +79,7 @@ def routes(service: Service) -> APIRouter:
     async def pairs() -> dict[str, Any]:
         return {"supported_languages": [{"source_lang": languages.source, "target_lang": languages.target}]}
 
-    @router.post("/document", summary="Upload a file to translate")
+    @router.post("/document", summary="Upload a file to translate", openapi_extra=file_body({"target_lang": TEXT}))
     async def document(request: Request) -> dict[str, str]:
         values = await parameters(request)
         _check(languages, values)
@@ -83,7 +89,7 @@ def routes(service: Service) -> APIRouter:
         return {"document_id": work.id, "document_key": work.key}
 
     @router.get("/document/{identity}", include_in_schema=False)
-    @router.post("/document/{identity}", summary="How far a file is")
+    @router.post("/document/{identity}", summary="How far a file is", openapi_extra=DOCUMENT_KEY)
     async def status(identity: str, request: Request) -> dict[str, Any]:
         work = service.uploads.get(identity, string(await parameters(request), "document_key"))
         answer: dict[str, Any] = {"document_id": identity, "status": work.status}
@@ -94,7 +100,7 @@ def routes(service: Service) -> APIRouter:
         return answer
 
     @router.get("/document/{identity}/result", include_in_schema=False)
-    @router.post("/document/{identity}/result", summary="A translated file")
+    @router.post("/document/{identity}/result", summary="A translated file", openapi_extra=DOCUMENT_KEY)
     async def result(identity: str, request: Request) -> Response:
         return attachment(*service.uploads.result(identity, string(await parameters(request), "document_key")))
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
+from weitblick.server.bodies import FLAG, TEXT, TEXTS, body, file_body
 from weitblick.server.desk import unless_gone
 from weitblick.server.errors import Refused
 from weitblick.server.files import file_endings, file_name
@@ -20,6 +21,17 @@ from weitblick.translation.options import TranslationOptions
 
 MOST_ALTERNATIVES = 3
 AUTO = "auto"
+PAIR = {"source": TEXT, "target": TEXT}
+KEY = {"api_key": TEXT}
+TRANSLATE = body(
+    {"q": TEXTS, **PAIR},
+    {
+        "format": {"enum": ["text", "html"]},
+        "alternatives": {"type": "integer", "minimum": 0, "maximum": 10},
+        "context": FLAG,
+        **KEY,
+    },
+)
 
 
 def routes(service: Service) -> APIRouter:
@@ -34,7 +46,7 @@ def routes(service: Service) -> APIRouter:
             service.guard.check_key(key if isinstance(key, str) and key else None)
         return values
 
-    @router.post("/translate", summary="Translate a text or an array of texts")
+    @router.post("/translate", summary="Translate a text or an array of texts", openapi_extra=TRANSLATE)
     async def translate(request: Request) -> Response:
         values = await asked(request)
         texts = strings(values, "q")
@@ -59,7 +71,7 @@ def routes(service: Service) -> APIRouter:
             answer["alternatives"] = _one_or_all([versions[1 : 1 + most] for versions in found], many)
         return JSONResponse(answer)
 
-    @router.post("/detect", summary="Which language a text is in")
+    @router.post("/detect", summary="Which language a text is in", openapi_extra=body({"q": TEXTS}, KEY))
     async def detect(request: Request) -> list[dict[str, Any]]:
         found = languages.detect(" ".join(strings(await asked(request), "q")))
         return [{"language": found.language, "confidence": found.confidence}]
@@ -73,7 +85,11 @@ def routes(service: Service) -> APIRouter:
             {"code": target, "name": Languages.name(target), "targets": [target]},
         ]
 
-    @router.post("/suggest", summary="A better translation, for the memory")
+    @router.post(
+        "/suggest",
+        summary="A better translation, for the memory",
+        openapi_extra=body({"q": TEXT, "s": TEXT, **PAIR}, KEY),
+    )
     async def suggest(request: Request) -> dict[str, bool]:
         values = await asked(request)
         languages.check(string(values, "source"), string(values, "target"))
@@ -83,7 +99,9 @@ def routes(service: Service) -> APIRouter:
         service.suggest(source, target)
         return {"success": True}
 
-    @router.post("/translate_file", summary="Translate a file; the answer says where to fetch it")
+    @router.post(
+        "/translate_file", summary="Translate a file; the answer says where to fetch it", openapi_extra=file_body(PAIR)
+    )
     async def translate_file(request: Request) -> dict[str, str]:
         values = await asked(request)
         languages.check(string(values, "source", AUTO), string(values, "target"))

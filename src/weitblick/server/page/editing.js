@@ -17,11 +17,13 @@ function save(position, newState) {
 function confirmRow(position, goOn) {
   const field = views[position].field;
   if (!field.value.trim()) return say("An empty translation cannot be confirmed.");
+  const isOpen = (row) => row.position !== position && row.state !== "confirmed";
+  const next = state.rows.find((row) => row.position > position && isOpen(row)) ?? state.rows.find(isOpen);
+  if (goOn && next) state.focus = next.position; // told with the confirmation, so that the row is left alone
   save(position, "confirmed");
   atFocus = { position, target: field.value, state: "confirmed" };
   say(`Row ${position + 1} confirmed.`);
   if (!goOn) return;
-  const next = state.rows.find((row) => row.position > position && row.state !== "confirmed") ?? state.rows.find((row) => row.state !== "confirmed");
   if (next) focusRow(next.position);
   else say("All rows are confirmed.");
 }
@@ -65,7 +67,7 @@ $("rows").addEventListener("focusin", (event) => {
   atFocus = { position, target, state: before };
   state.focus = position;
   views[position].element.toggleAttribute("data-current", true);
-  ask("POST", `${documentPath()}/focus`, { position }).catch(() => {});
+  tellFocus(position);
   showAlternatives(position);
 });
 
@@ -76,8 +78,16 @@ $("rows").addEventListener("focusout", (event) => {
   if (state.focus === position) state.focus = null;
   if (state.rows[position].state === "edited" && typingTimer) save(position, "edited");
   typingTimer = 0;
-  if (state.document) ask("POST", `${documentPath()}/focus`, { position: state.focus }).catch(() => {});
+  const goesOn = event.relatedTarget?.matches?.("#rows textarea"); // which tells where the cursor is then
+  if (state.document && !goesOn) tellFocus(state.focus);
 });
+
+/* Where the cursor is, one message after the other: an older one never overtakes a newer. */
+let telling = Promise.resolve();
+function tellFocus(position) {
+  const path = `${documentPath()}/focus`;
+  telling = telling.then(() => ask("POST", path, { position })).catch(() => {});
+}
 
 $("rows").addEventListener("keydown", (event) => {
   if (event.target.tagName !== "TEXTAREA" || event.isComposing) return;
