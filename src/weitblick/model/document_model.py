@@ -262,13 +262,16 @@ class DocumentModel(nn.Module):
         source_layout: Layout,
         context: Context | None = None,
         options: ContextOptions = PLAIN,
+        sparing: bool = False,
     ) -> ModelOutput:
-        """Teacher-forced decoding over a memory from `encode`."""
+        """Teacher-forced decoding over a memory from `encode`; sparing: for whoever asks only for the words, not for
+        what the context module did."""
         return self._decode(
             lambda extras: self.sentence.decode(target.tokens, target.layout, memory, source_layout, extras),
             target,
             context,
             options,
+            sparing=sparing and self.decides is not None,
         )
 
     def step(
@@ -321,13 +324,13 @@ class DocumentModel(nn.Module):
     def _read_where_expected(
         self, states: DecoderStates, softmax: Softmax, layout: Layout, bank: Bank | None
     ) -> Decided | None:
-        """What context decides at steps [N], of one token each, read only where the words it decides between are
-        expected."""
+        """What context decides, read only at the steps where the words it decides between are expected."""
         assert self.context is not None
         steps = self._expecting(softmax)
         if not len(steps):
             return None
-        few = Layout(*(column[steps] for column in (layout.lengths, layout.documents, layout.positions)))
+        sentence = layout.sentence[steps]
+        few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
         return self._decided(steps, self.context(states.final[steps], states.attended[steps], few, bank).states)
 
     def _softmax(self, states: DecoderStates) -> Softmax:

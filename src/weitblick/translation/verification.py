@@ -9,6 +9,7 @@ beam, a rival that context lifts while it leaves every word of the first transla
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -40,10 +41,17 @@ def changed_by_context(
 ) -> Iterator[list[int]]:
     """Part by part, the sentences whose translations would change between two contexts; memory [T, d]: the states of
     all sources; targets: the translations found with `before`."""
+    # What decides between words changes no state: without a bank before, one pass tells both.
+    pointers = [None if offered is None else offered.pointer for offered in (before, context)]
+    once = (before is None or before.bank is None) and pointers[0] is pointers[1]
     first = 0
     for source, target, rows in sources.pairs(targets):
         own = memory.index_select(0, rows)
-        then, now = (model.decode(target, own, source.layout, offered).words for offered in (before, context))
+        now = model.decode(target, own, source.layout, context, sparing=True).words
+        if once:
+            then = replace(now, decided=None)
+        else:
+            then = model.decode(target, own, source.layout, before, sparing=True).words
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
         changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens())]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
