@@ -14,8 +14,8 @@ from typing import Any
 
 from forge import HUNG
 
-SECONDS = 300.0
-"""After which a command hangs. Generous: machines that run tests are busy."""
+SECONDS = 200.0
+"""Of the processor, after which a command hangs."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from typing import Any, NoReturn
 
 MEMORY = 2 << 30  # bytes that a command may take beyond what this process has
 HUNG = -signal.SIGALRM  # the exit code of what was stopped after its time
+WAITED = 120.0
+"""Seconds by the clock in which a process that can run at all gets some time, however busy the machine is."""
 REPORT = struct.Struct("<id")  # exit code, seconds of the processor
 IMPORTED_LATE = (
     "matplotlib.pyplot",
@@ -92,21 +94,44 @@ def run(
 
 
 def _watch(child: int, reading: int, count: int, seconds: float) -> list[tuple[int, float]]:
-    """The outcomes that a child reports, with that of the command that it died of."""
+    """The outcomes that a child reports, with that of the command that it died of.
+
+    A command hangs if it takes more than `seconds` of the processor, or waits for what does not come. On a busy machine
+    it may take any time.
+    """
     found: list[tuple[int, float]] = []
+    began = used = _processor_time(child)
+    moved = time.monotonic()
     with os.fdopen(reading, "rb", buffering=0) as reports:
         while len(found) < count:
-            ready, _, _ = select.select([reports], [], [], seconds)
+            ready, _, _ = select.select([reports], [], [], 1.0)
             report = reports.read(REPORT.size) if ready else None
+            if ready and not report:
+                _, status = os.waitpid(child, 0)
+                return [*found, (os.waitstatus_to_exitcode(status), seconds)]
+            now = _processor_time(child)
             if report:
                 found.append(REPORT.unpack(report))
-                continue
-            if not ready:
-                os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            return [*found, (os.waitstatus_to_exitcode(status) if ready else HUNG, seconds)]
+                began = now
+            if report or now > used:
+                used, moved = now, time.monotonic()
+            if now - began > seconds or time.monotonic() - moved > WAITED:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return [*found, (HUNG, seconds)]
     os.waitpid(child, 0)
     return found
+
+
+def _processor_time(group: int) -> float:
+    """Seconds that the processes of a group have had so far."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _become(
