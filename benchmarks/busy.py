@@ -18,13 +18,13 @@ from contextlib import ExitStack, contextmanager
 from statistics import median
 from typing import Any
 
-from tools.environments import Worker, our_python
+from tools.environments import OUR_THREADS, Worker, our_python
 from tools.sizes import SIZES
 from tools.text import lengths, sentence_batches, words
 from tools.turns import circumstances, ratio, report, take_turns
 
 SETTINGS: dict[str, dict[str, str]] = {
-    "product": {},
+    "product": OUR_THREADS,
     "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
     "default": {"GOMP_SPINCOUNT": "300000"},  # what libgomp takes when nothing is set
 }

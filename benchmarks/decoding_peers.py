@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.environments import WORK_FOLDER, Worker, our_python, python_with
+from tools.environments import OUR_THREADS, WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import lengths, words
 from tools.turns import circumstances, option_parser, ratio, report, take_turns
@@ -64,6 +64,8 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             if compiled and not options.kernels:
                 continue
             variables = {"WEITBLICK_KERNELS": "on" if compiled else "off"}
+            if script.startswith("ours"):
+                variables |= OUR_THREADS
             worker = Worker(name, python, script, {**task, "precision": precision}, variables)
             workers[name] = stack.enter_context(worker)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.environments import WORK_FOLDER, Worker, our_python, python_with
+from tools.environments import OUR_THREADS, WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import sentence_batches
 from tools.turns import circumstances, option_parser, ratio, report, take_turns
@@ -44,7 +44,8 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         workers = {}
         for name in ("weitblick", *options.peers):
             python = our_python() if name == "weitblick" else python_with(name, options.work_folder)
-            workers[name] = stack.enter_context(Worker(name, python, SCRIPTS[name], task))
+            variables = OUR_THREADS if name == "weitblick" else None
+            workers[name] = stack.enter_context(Worker(name, python, SCRIPTS[name], task, variables))
 
         def speed(worker: Worker) -> float:
             answer = worker.ask({})

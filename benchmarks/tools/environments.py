@@ -18,11 +18,13 @@ from types import TracebackType
 from typing import Any
 
 from tools.turns import console
-from weitblick.threads import USERS_OWN
+from weitblick.threads import SPIN_COUNT, USERS_OWN
 
 PEERS = Path(__file__).parent.parent / "peers"
 WORK_FOLDER = Path("~/.cache/weitblick-bench").expanduser()
 TORCH = "torch==2.13.0"
+OUR_THREADS = {"GOMP_SPINCOUNT": str(SPIN_COUNT)}
+"""What `import weitblick` sets before PyTorch is loaded; our contestants load PyTorch first."""
 
 # PyTorch first: what needs it would otherwise bring another build of it.
 PACKAGES = {
