@@ -10,7 +10,8 @@ from weitblick.config.recipe import MemorySection
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory import Memory
 from weitblick.model.pointer import MemoryPointer
-from weitblick.translation.job import DocumentJob, KeptStates
+from weitblick.translation.job import DocumentJob
+from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 

@@ -10,7 +10,7 @@ Training, translating, streaming, scoring, controls and explaining pass a `Conte
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypedDict
 
 from torch import Tensor
 
@@ -46,6 +46,14 @@ class Context:
     pointer: Pointer | None = None
 
 
+class ContextArguments(TypedDict):
+    """What a context module is told beside states, layout and bank (see `ContextOptions`)."""
+
+    use: Tensor | None
+    floor: float
+    need_weights: bool
+
+
 @dataclass(frozen=True)
 class ContextOptions:
     """How the current sentences read their context.
@@ -63,6 +71,9 @@ class ContextOptions:
 
     def layout(self, layout: Layout) -> Layout:
         return layout if self.documents is None else replace(layout, documents=self.documents)
+
+    def arguments(self) -> ContextArguments:
+        return {"use": self.use, "floor": self.floor, "need_weights": self.need_weights}
 
 
 PLAIN = ContextOptions()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -246,7 +246,7 @@ class DocumentModel(nn.Module):
         if bank is None:
             return self.sentence.encode(source.tokens, source.layout) if states is None else states, None
         assert self.context is not None
-        layout, how = options.layout(source.layout), _arguments(options)
+        layout, how = options.layout(source.layout), options.arguments()
         inside = self.context.inside(layout, bank, **how)
         if inside is not None:  # its layers read the context: states without are of no use
             result = inside.result(self.sentence.encode(source.tokens, source.layout, inside.sub_layers))
@@ -304,7 +304,7 @@ class DocumentModel(nn.Module):
         if bank is None and not live:
             return self._output(run(None), None, target, context)
         assert self.context is not None
-        layout, how = options.layout(target.layout), _arguments(options)
+        layout, how = options.layout(target.layout), options.arguments()
         inside = None if bank is None else self.context.inside(layout, bank, **how)
         if inside is not None:
             states = run(inside.sub_layers)
@@ -397,15 +397,3 @@ class DocumentModel(nn.Module):
             layout = Layout.join([layout, self._offered_layout(rest.source, rest.target)])
         values = keys if same else values
         return replace(given or Context(), layout=layout, bank=self.context.prepare(keys, values, layout))
-
-
-class _Arguments(TypedDict):
-    """What a context module is told beside states, layout and bank (see `ContextOptions`)."""
-
-    use: Tensor | None
-    floor: float
-    need_weights: bool
-
-
-def _arguments(options: ContextOptions) -> _Arguments:
-    return {"use": options.use, "floor": options.floor, "need_weights": options.need_weights}

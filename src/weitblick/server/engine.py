@@ -20,7 +20,8 @@ from typing import Any
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.server.errors import Closed, Refused, log_failure
-from weitblick.translation.job import DocumentJob, Finished, KeptStates, NewPair
+from weitblick.translation.job import DocumentJob, Finished, NewPair
+from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import TranslatedDocument, is_locked

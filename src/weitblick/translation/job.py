@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Collection, Generator, Hashable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from weitblick.model.sources import Sources
 from weitblick.model.words import Pointer
 from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
+from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
@@ -35,32 +35,10 @@ that the first result comes soon, each time twice as many."""
 LIFTED, CLOSE = 0.5, 3.0
 """Nats by which approved translations must lift a word, and by which it may then still be behind the draft's, for the
 draft to be searched again: with a beam, what is behind at one step may be before at the end."""
-KEPT_TOKENS = 50_000
-"""Tokens whose states are kept between jobs: 100 MB at 256 numbers for a source token and 512 for one of a target."""
 
 Finished = dict[int, tuple[Translation, ...]]
 Found = dict[int, list[Hypothesis]]
 Result = TypeVar("Result")
-
-
-class KeptStates:
-    """What was computed of the latest sources and translations, for the next job on the same."""
-
-    def __init__(self, tokens: int = KEPT_TOKENS) -> None:
-        self.tokens = tokens
-        self._held = 0
-        self._states: OrderedDict[Hashable, Tensor] = OrderedDict()
-
-    def get(self, key: Hashable) -> Tensor | None:
-        if key in self._states:
-            self._states.move_to_end(key)
-        return self._states.get(key)
-
-    def put(self, key: Hashable, states: Tensor) -> None:
-        self._held += len(states) - len(self._states.pop(key, ()))
-        self._states[key] = states
-        while self._held > self.tokens:
-            self._held -= len(self._states.popitem(last=False)[1])
 
 
 @dataclass(frozen=True)
