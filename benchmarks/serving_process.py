@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-STARTING = 120.0
+STARTING = 300.0
 ENDING = 30.0
 """Seconds that a server may take to listen, and to go down."""
 

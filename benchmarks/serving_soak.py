@@ -85,7 +85,8 @@ class Soak:
     def vanishing(self) -> None:
         """Sends a text and goes away before the answer."""
         while not self.ending:
-            body = json.dumps({"q": " ".join(self.sentences[:20]), "source": "en", "target": "de"}).encode()
+            text = " ".join(random.sample(self.sentences, 3))
+            body = json.dumps({"q": text, "source": "en", "target": "de"}).encode()
             self._raw(b"POST", "/translate", body, patience=random.random() / 2, answered=False)
 
     def rubbish(self) -> None:
