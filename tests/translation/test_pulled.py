@@ -10,7 +10,7 @@ from weitblick.config.recipe import MemorySection
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory import Memory
 from weitblick.model.pointer import MemoryPointer
-from weitblick.translation.job import DocumentJob
+from weitblick.translation.job import DocumentJob, NewPair
 from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
@@ -50,6 +50,19 @@ def test_what_is_searched_changes_and_what_is_left_would_not(translator: Transla
     anew = found(translator, document, memory)
     assert any(some.values())
     assert {n: text or document.targets[n] for n, text in some.items()} == anew
+
+
+def test_of_what_is_new_only_its_own_words_count_where_it_is_concerned(translator: Translator) -> None:
+    document, memory = drafts(translator), Memory()
+    new = [NewPair(source, target) for source, target in zip(SOURCES, TARGETS, strict=True)]
+    for pair in new:
+        memory.add(pair.source, pair.target)
+    everything = found(translator, document, memory, pulled_only=True)
+    told = found(translator, document, memory, pulled_only=True, new=new)
+    assert any(told.values())
+    assert all(text in (None, everything[n]) for n, text in told.items())
+    some = found(translator, document, memory, pulled_only=True, new=new, concerned=[3, 1])
+    assert some == {n: told[n] if n in (1, 3) else None for n in range(5)}
 
 
 def test_kept_states_give_the_same(translator: Translator) -> None:
