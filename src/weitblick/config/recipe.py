@@ -267,7 +267,7 @@ class MemoryStageSection(Section):
     dev_documents: int = Field(48, gt=0, description="dev documents that the pointer is judged by")
     before: int = Field(5, ge=0, description="documents before that a project remembers")
     random: float = Field(
-        0.7,
+        0.5,
         ge=0,
         le=1,
         description="share of documents that are seen with a memory of another text, too",

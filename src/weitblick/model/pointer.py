@@ -26,6 +26,8 @@ from weitblick.sentence.sentence_model import DecoderStates
 MOST_PLACES = 16
 """Places that share in the mixture: those with the greatest weights."""
 FEATURES = 14
+REFUSED = 9
+"""Which of the features says how far the model wants again what a human did not want."""
 SHARPNESS = 20.0
 """Of similarities between -1 and 1."""
 CARRIED_ON, BROKEN_OFF, FOLLOWED = 1.0, -1.0, 0.3

@@ -18,7 +18,7 @@ from torch import nn
 from weitblick.batches.store import CorpusStore
 from weitblick.config.recipe import MemorySection, MemoryStageSection, Recipe
 from weitblick.model.folder import LoadedModel
-from weitblick.model.pointer import MemoryPointer, share_network
+from weitblick.model.pointer import REFUSED, MemoryPointer, share_network
 from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.text.base import TextPipeline
 from weitblick.training.postediting import KINDS, Kind, Postediting, Steps
@@ -29,6 +29,9 @@ FIT_STEPS = 4096
 FIT_RATE = 5e-3
 FIT_PASSES = 15
 """A batch of steps, and how the share is fitted to them: Adam's rate, falling to a fiftieth, and times over all."""
+LOYALTY = 4.0
+"""How much more it counts to follow a correction than to leave the model its word. In references a word that the model
+did not expect is often mere variation; what a user has put in its place is meant."""
 Report = Callable[[str], None]
 
 
@@ -86,6 +89,8 @@ class MemoryTraining:
         """Features are standardised for the network, which its first layer takes over in the end."""
         mean, spread = steps.features.mean(0), steps.features.std(0).clamp_min(1e-3)
         standard = (steps.features - mean) / spread
+        corrected = steps.features[:, REFUSED] * steps.said  # what a human refused there is wanted again here, wrongly
+        weights = 1 + (LOYALTY - 1) * corrected
         network = share_network(self.section.hidden).to(mean.device)
         optimiser = torch.optim.Adam(network.parameters(), lr=FIT_RATE)
         updates = FIT_PASSES * (len(standard) // FIT_STEPS + 1)
@@ -93,7 +98,8 @@ class MemoryTraining:
         for _ in range(FIT_PASSES):
             for rows in torch.randperm(len(standard), device=mean.device).split(FIT_STEPS):
                 optimiser.zero_grad()
-                (-steps[rows].gain(network(standard[rows]))[0].mean()).backward()
+                gain = steps[rows].gain(network(standard[rows]))[0] * weights[rows]
+                (-gain.sum() / weights[rows].sum()).backward()
                 optimiser.step()
                 schedule.step()
         first = network[0]

@@ -26,6 +26,8 @@ from weitblick.text.base import TextPipeline
 
 RUN = 12
 """Documents that follow each other in the corpus: what was approved before one of them is in those before it."""
+GROWING = 0.5
+"""Share of the memories of another text that begin empty and grow with the document, as its own past does."""
 PART_TOKENS = 3000
 SAMPLE = 20_000
 """Decoder states by which keys start."""
@@ -107,11 +109,13 @@ class Postediting:
         current = self.runs[run][index]
         memory = self._memory(run, index, kind, chance)
         first = len(memory)
+        if kind == "random" and chance.random() < GROWING:
+            first = 0
         pool = memory if kind == "random" else [*memory, *current]
         search = Sentences([sentence.source for sentence in pool])
         sentences, readers = [], []
         for position, sentence in enumerate(current):
-            visible = range(len(pool) if kind == "random" else first + position)
+            visible = range(min(len(pool), first + position))
             numbers = search.nearest(sentence.source, pointer.section.candidates, visible)
             if numbers:
                 sentences.append(sentence)
@@ -148,8 +152,7 @@ class Postediting:
         if kind == "random" and len(self.runs) > 1:
             other = self.runs[chance.choice([number for number in range(len(self.runs)) if number != run])]
             start = chance.randrange(max(1, len(other) - self.stage.before))
-            strangers = [sentence for d in other[start : start + self.stage.before + 1] for sentence in d]
-            return strangers[: round(len(strangers) ** chance.random())]  # of all sizes, one and all alike
+            return [sentence for d in other[start : start + self.stage.before + 1] for sentence in d]
         before = self.runs[run][max(0, document - self.stage.before) : document]
         return [sentence for d in before for sentence in d]
 
