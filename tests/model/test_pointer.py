@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 
 from weitblick.config.recipe import MemorySection
+from weitblick.model.approved import overlap
 from weitblick.model.pointer import MemoryPointer
+from weitblick.model.words import Softmax
 from weitblick.sentence.sentence_model import DecoderStates
 
 
@@ -28,3 +31,25 @@ def test_more_numbers_than_states_have() -> None:
     pointer = MemoryPointer(MemorySection(kind="pointer", dimension=8), 4)
     pointer.start_from(torch.randn(30, 4))
     assert torch.isfinite(pointer.key.weight).all()
+
+
+def test_an_approved_source_that_has_what_others_lack_overlaps_more() -> None:
+    everything, nothing, rare, common = overlap(
+        [5, 6, 7], [frozenset({5, 6, 7, 8}), frozenset({9}), frozenset({5}), frozenset({6})]
+    )
+    assert everything == pytest.approx(1.0)
+    assert nothing == 0.0
+    assert rare == common
+    shared = overlap([5, 6], [frozenset({5}), frozenset({6}), frozenset({6}), frozenset({6})])
+    assert shared[0] > shared[1] == shared[2]
+    assert overlap([], [frozenset({5})]) == [0.0]
+
+
+def test_words_are_judged_as_by_the_whole_distribution() -> None:
+    torch.manual_seed(3)
+    words = Softmax(torch.randn(6, 4), torch.randn(11, 4), torch.randn(11))
+    targets = torch.arange(6)
+    table = torch.log_softmax(words.states @ words.weight.t() + words.bias, -1)
+    likely, favourite = words.judge(targets)
+    torch.testing.assert_close(likely, table[targets, targets])
+    assert torch.equal(favourite, table.argmax(-1))

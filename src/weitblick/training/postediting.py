@@ -93,8 +93,8 @@ class Postediting:
         weight, bias = sentence.output()
         self.weight, self.bias = weight.detach(), bias.detach()
         count = max(1, min(documents, len(store)) // RUN)
-        first = [number * len(store) // count for number in range(count)]
-        chosen = [range(start_, min(start_ + RUN, len(store))) for start_ in first]
+        firsts = [number * len(store) // count for number in range(count)]
+        chosen = [range(first, min(first + RUN, len(store))) for first in firsts]
         if start:
             pointer.start_from(self._sample([(store, d) for run in chosen for d in run]))
         self.runs = [[self._read(store, d, pointer) for d in run] for run in chosen]
