@@ -14,6 +14,7 @@ from weitblick.formats.file import align_by_places
 from weitblick.server.xml_texts import XmlTexts
 
 REPORT = "The report is ready."
+STRATEGY, BALANCED = "We welcome this strategy.", "It is balanced."  # Sie ist ausgewogen; without context: Er
 
 
 def translate(client: TestClient, **body: Any) -> Any:
@@ -32,8 +33,8 @@ def test_documents_keep_their_ids_and_locked_sentences(client: TestClient) -> No
             {
                 "id": "a",
                 "sentences": [
-                    {"source": REPORT, "target": "Der Bericht liegt vor.", "status": "locked", "id": "s1"},
-                    {"source": "It is long.", "target": "Es ist lang.", "status": "draft"},
+                    {"source": STRATEGY, "target": "Die Strategie ist willkommen.", "status": "locked", "id": "s1"},
+                    {"source": BALANCED, "target": "Es ist ausgewogen.", "status": "draft"},
                     "",
                 ],
             },
@@ -43,8 +44,8 @@ def test_documents_keep_their_ids_and_locked_sentences(client: TestClient) -> No
     )
     assert (first["id"], second["id"]) == ("a", "b")
     locked, draft, empty = first["sentences"]
-    assert (locked["target"], locked["status"], locked["id"]) == ("Der Bericht liegt vor.", "locked", "s1")
-    assert draft["target"].startswith("Er ")
+    assert (locked["target"], locked["status"], locked["id"]) == ("Die Strategie ist willkommen.", "locked", "s1")
+    assert draft["target"].startswith("Sie ")
     assert 0 < draft["confidence"] <= 1
     assert draft["alternatives"]
     assert empty["target"] == ""
@@ -52,7 +53,7 @@ def test_documents_keep_their_ids_and_locked_sentences(client: TestClient) -> No
 
 
 def test_context_can_be_left_out(client: TestClient) -> None:
-    document = {"sentences": [REPORT, "It is long."]}
+    document = {"sentences": [STRATEGY, BALANCED]}
     (together,), (apart,) = (translate(client, documents=[document], context=wish) for wish in (True, False))
     assert together["sentences"][1]["target"] != apart["sentences"][1]["target"]
 
@@ -140,10 +141,10 @@ def test_parameters_come_in_any_way(client: TestClient) -> None:
 
 
 def test_an_array_is_a_document(client: TestClient) -> None:
-    together = libre(client, q=[REPORT, "It is long."])["translatedText"]
-    apart = libre(client, q=[REPORT, "It is long."], context=False)["translatedText"]
-    assert together[1].startswith("Er ")
-    assert apart[1] == libre(client, q="It is long.")["translatedText"]
+    together = libre(client, q=[STRATEGY, BALANCED])["translatedText"]
+    apart = libre(client, q=[STRATEGY, BALANCED], context=False)["translatedText"]
+    assert together[1].startswith("Sie ")
+    assert apart[1] == libre(client, q=BALANCED)["translatedText"] != together[1]
 
 
 def test_white_space_and_lines_stay(client: TestClient) -> None:
@@ -167,8 +168,8 @@ def test_inline_tags_do_not_cut_sentences(client: TestClient) -> None:
     marked = libre(client, q="<p>The <b>report</b> is ready.</p>", format="html")["translatedText"]
     assert re.sub("<[^>]*>", "", marked) == libre(client, q=REPORT)["translatedText"]
     assert re.search("<b>[^<]*Bericht[^<]*</b>", marked)
-    texts = libre(client, q=["<b>The report</b> is ready.", "It is <i>long</i>."], format="html")["translatedText"]
-    assert texts[1].startswith("Er ")
+    texts = libre(client, q=["We welcome <b>this strategy</b>.", "It is <i>balanced</i>."], format="html")
+    assert texts["translatedText"][1].startswith("Sie ")
 
 
 def test_alternatives_and_detection(client: TestClient) -> None:

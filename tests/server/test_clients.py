@@ -35,9 +35,9 @@ def test_deep_translator(address: str) -> None:
 
 
 def test_deepl_translates_with_context(deepl_client) -> None:  # type: ignore[no-untyped-def]
-    result = deepl_client.translate_text("It is long.", target_lang="DE", context=REPORT)
-    assert result.text.startswith("Er ")  # der Bericht
-    assert result.billed_characters == len("It is long.")
+    result = deepl_client.translate_text("It is balanced.", target_lang="DE", context="We welcome this strategy.")
+    assert result.text.startswith("Sie ")  # die Strategie
+    assert result.billed_characters == len("It is balanced.")
     several = deepl_client.translate_text([REPORT, "It is long."], source_lang="EN", target_lang="DE")
     assert [one.detected_source_lang for one in several] == ["EN", "EN"]
     assert "Bericht" in several[0].text

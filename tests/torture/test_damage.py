@@ -14,6 +14,8 @@ from attacks import Attack, attacks
 from commands import Commands, contents
 from test_kills import TRAIN, result
 
+import weitblick
+
 WAYS = ("cut", "flipped", "emptied", "doubled", "gone", "folder", "pipe", "endless", "loop", "other", "closed")
 IN_SUITE = len(WAYS)
 NOBODY = 65534
@@ -48,8 +50,9 @@ def damage(path: Path, way: str, attack: Attack, others: list[Path]) -> None:
 
 
 def _reader(way: str) -> dict[str, int]:
-    """Who runs the command: for root nothing is closed."""
-    return {"user": NOBODY} if way == "closed" else {}
+    """Who runs the command: for root nothing is closed. Another user must be able to read the program itself."""
+    open_to_all = all(folder.stat().st_mode & 0o005 == 0o005 for folder in Path(weitblick.__file__).resolve().parents)
+    return {"user": NOBODY} if way == "closed" and open_to_all else {}
 
 
 def files_of(folder: Path) -> list[str]:
