@@ -126,10 +126,10 @@ class MemoryPointer(nn.Module):
         weights = self._select(scores, places.real.any(-1)[:, None]).flatten(2).flatten(0, 1)  # [T, C * W]
         chosen, index = weights.topk(min(MOST_PLACES, weights.shape[-1]))
         chosen = chosen / chosen.sum(-1, keepdim=True).clamp_min(1e-9)
-        ids, favourites = (_of_places(table, index, steps) for table in (places.ids, places.favourite))
-        likest = similar.masked_fill(~places.real[:, None], -1.0).flatten(2).amax(-1).flatten()
-        inside = _of_places(places.inside, index[:, :1], steps)[:, 0]
-        expected = (chosen * _of_places(places.expected, index, steps)).sum(-1)
+        ids, favourites = (_of_places(table, index) for table in (places.ids, places.favourite))
+        likest = similar.flatten(2).amax(-1).flatten().clamp_min(0)  # padding has no key, and a similarity of 0
+        inside = _of_places(places.inside, index[:, :1])[:, 0]
+        expected = (chosen * _of_places(places.expected, index)).sum(-1)
         overlaps = places.overlap.repeat_interleave(steps, 0)
         sentence = (chosen * overlaps.gather(1, index // w)).sum(-1), overlaps.amax(-1)
         features = _features(chosen, ids, favourites, (likest, inside, expected, *sentence), look_up)
@@ -194,6 +194,6 @@ def _features(weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Seque
     )
 
 
-def _of_places(table: Tensor, index: Tensor, steps: int) -> Tensor:
+def _of_places(table: Tensor, index: Tensor) -> Tensor:
     """[S, C, W] at places [T, n] of the sentence of each step -> [T, n]"""
-    return table.flatten(1).repeat_interleave(steps, 0).gather(1, index)
+    return table.flatten(1).gather(1, index.reshape(len(table), -1)).view(index.shape)
