@@ -184,6 +184,13 @@ def test_srt_round_trip(tmp_path_factory: pytest.TempPathFactory, texts: list[st
         assert result.count(tag) == content.count(tag)
 
 
+def test_a_file_that_ends_within_a_time_was_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "x.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\nYes.\n\n2\n00:00:03,000 --> 00:00:0", encoding="utf-8")
+    with pytest.raises(UserError, match=r"x\.srt:6: ends within a time"):
+        read_file(path)
+
+
 @pytest.mark.parametrize(("name", "content"), [("x.srt", "no times here\n"), ("x.vtt", "no header\n")])
 def test_what_is_no_subtitle_is_refused(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")

@@ -266,12 +266,7 @@ class MemoryStageSection(Section):
     documents: int = Field(480, gt=0, description="training documents, in runs of twelve that follow each other")
     dev_documents: int = Field(48, gt=0, description="dev documents that the pointer is judged by")
     before: int = Field(5, ge=0, description="documents before that a project remembers")
-    random: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="share of documents that are seen with a memory of another text, too",
-    )
+    random: float = Field(0.5, ge=0, le=1, description="share of documents seen with a memory of another text, too")
 
 
 class Recipe(Section):

@@ -32,6 +32,9 @@ def read_srt(data: bytes, path: Path) -> Content:
         except srt.TimestampParseError:
             line = text.count("\n", 0, found.start(2)) + 1
             raise UserError(f"{begins} --> {ends} are no times", where=path, line=line, remedy="mend them") from None
+        if found.end(3) == len(text) and len(ends) < len(begins):
+            line = text.count("\n", 0, found.start(2)) + 1
+            raise UserError(f"ends within a time ({ends})", where=path, line=line, remedy="copy the file again")
         times.append((found.start(2), found.start(5)))
         start, end = found.span(5)
         end = start + len(content.rstrip())

@@ -258,7 +258,7 @@ def _origin(pair: Pair) -> Origin:
 
 
 def _packed(keys: ApprovedKeys) -> bytes:
-    """Words and favourites as 32-bit, `inside` as 8-bit integers, keys and what was expected as 16-bit floats."""
+    """How long source and target are; all words as 32-bit, `inside` as 8-bit integers, the others as 16-bit floats."""
     columns = (
         np.asarray(keys.source, dtype="<i4"),
         np.asarray(keys.words, dtype="<i4"),
