@@ -72,7 +72,10 @@ def _heads(x: Tensor, heads: int) -> Tensor:
 def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, dropout: Dropout) -> Tensor:
     """[S, H, Wq, dk] x [S, H, Wk, dk] -> [S, Wq, d]. `bias` [S, 1, 1, Wk] is -inf at padding."""
     if not dropout.training or dropout.rate == 0:
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal)
+        if q.dtype == torch.bfloat16 and q.device.type == "cpu":
+            q, k, v = q.float(), k.float(), v.float()
+        with torch.autocast(q.device.type, enabled=False):
+            out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=causal)
     else:
         scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
         if causal:

@@ -21,12 +21,20 @@ from weitblick.training.task import Plan, StageTask
 HALF = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
+def half_precision(precision: str, device: torch.device) -> torch.dtype | None:
+    """The type of matrix products; None: float32. A CPU that has no products of bfloat16 of its own emulates them, up to
+    90 times slower, and none has float16: these train in float32."""
+    if device.type == "cpu" and not (precision == "bfloat16" and torch.cpu._is_avx512_bf16_supported()):
+        return None
+    return HALF.get(precision)
+
+
 class Updater:
     """Makes the updates of a stage. What is random in one depends on the seed, its number and the process alone."""
 
     def __init__(self, task: StageTask, model: DocumentModel, optimiser: Optimiser, world: World) -> None:
         self.task, self.model, self.optimiser, self.world = task, model, optimiser, world
-        self.half = HALF.get(task.section.precision) if world.device.type == "cuda" else None
+        self.half = half_precision(task.section.precision, world.device)
         self.scaler = torch.amp.GradScaler(world.device.type, enabled=self.half == torch.float16)
 
     def __call__(self, plans: Sequence[Plan], update: int) -> UpdateSums:
@@ -51,7 +59,7 @@ class Updater:
     def _backward(self, batch: Batch, update: int) -> UpdateSums:
         section = self.task.section
         options, hidden = regularise(self.model, batch, section, update)
-        with torch.autocast("cuda", self.half) if self.half else nullcontext():
+        with torch.autocast(self.world.device.type, self.half) if self.half else nullcontext():
             if self.task.focus is None:
                 output = self.model(batch, options, hidden)
                 loss, likelihood = output.words.loss(batch.current.labels, section.label_smoothing)
