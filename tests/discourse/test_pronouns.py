@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,12 +95,20 @@ def test_held_out_documents_are_in_no_training_text_and_suites_are_balanced() ->
     assert 10 < len(held) < 40
     assert not held & {document.id.split(".")[0] for document in mined.documents}
     assert {item.id.split(".")[0] for item in (*mined.suite, *mined.suite_es)} <= held
-    assert sum("." not in document.id for document in mined.documents) == 7
+    assert all(document.sources[-1].startswith("It ") for document in mined.documents)
     counts = [sum(item.pronoun == pronoun for item in mined.suite) for pronoun in ("er", "sie", "es")]
     assert counts[0] == counts[1] == counts[2] > 0
     assert {item.pronoun for item in mined.suite_es} == {"es"}
     assert mined.counts["es"] == round(0.5 * (mined.counts["er"] + mined.counts["sie"]))
     assert all(item.distance == 1 and item.target[item.sentence] == item.reference for item in mined.suite)
+
+
+def test_some_keep_all_that_stands_before_them() -> None:
+    how = {"inside": 1.0, "es": 1.0, "expletive": 0.5, "held_out": 0.0, "seed": 1}
+    longer = [replace(document, sentences=(*[Sentence("Yes.", "Ja.")] * 5, *document.sentences)) for document in many()]
+    mined = mine_pronouns(longer, NOUNS, before=2, whole=7, **how)
+    assert sorted(len(document.sentences) for document in mined.documents)[:-7] == [3] * (len(mined.documents) - 7)
+    assert sum(len(document.sentences) > 3 for document in mined.documents) == 7
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,7 +207,11 @@ class StageSection(Section):
         "best", description="what a stage ends with: the best weights by dev perplexity, or the last"
     )
     average: int = Field(1, gt=0, description="average the best so many checkpoints at the end")
-    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="mixed precision on GPUs")
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32",
+        description="of matrix products: bfloat16 on GPUs and on CPUs that have it (AVX-512 BF16), float16 on GPUs; "
+        "elsewhere float32",
+    )
 
 
 class ContextStageSection(StageSection):
@@ -231,25 +235,21 @@ class ContextStageSection(StageSection):
     )
     context_floor: float = Field(0.0, ge=0, lt=1, description="least share of the context in the gate at the start")
     context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
-    focus: dict[str, float] = Field(
-        default_factory=dict,
-        description="target words to learn, and the weight of each; where none is expected the model is held to "
-        "what it says without context. Empty: every word counts alike",
-    )
-    focus_source: list[str] = Field(
-        default_factory=list, description="source words of which a sentence must have one for its words to be in focus"
-    )
-    focus_others: float = Field(
-        0.05, ge=0, le=1, description="with focus: share of the sentences trained on without a word of focus_source"
-    )
-    hold_words: float = Field(
-        1.0, ge=0, description="with focus: weight of the divergence from what is said without context elsewhere"
-    )
     target_context: Literal["reference", "translation", "mixed"] = Field(
         "reference",
         description="target context in training: references, the stage-1 model's translations, or these in every "
         "second document",
     )
+
+
+class DecisionStageSection(Section):
+    passes: int = Field(8, gt=0, description="times over all decisions, the rate falling to zero")
+    batch: int = Field(64, gt=0, description="decisions of an update")
+    learning_rate: float = Field(1e-3, gt=0, description="peak rate of Adam")
+    weights: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict, description="how much words of context.decides count; 1 if not named"
+    )
+    held_out: float = Field(0.05, gt=0, lt=1, description="share of the decisions that the layer is judged by")
 
 
 class MemorySection(Section):
@@ -277,8 +277,10 @@ class Recipe(Section):
     seed: int = Field(1, ge=0, lt=2**63, description="of everything random")
     threads: int | None = Field(None, gt=0, description="threads of PyTorch on the CPU; all cores if not given")
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, ...")
-    stage: Literal["both", "sentence", "context", "memory"] = Field(
-        "both", description="which stages to run; memory: a pointer to approved translations for the model of stage1"
+    stage: Literal["both", "sentence", "context", "decision", "memory"] = Field(
+        "both",
+        description="which stages to run; for the model of stage1, which is left as it is: decision, a context layer "
+        "that decides between a few words; memory, a pointer to approved translations",
     )
     stage1: str | None = Field(
         None,
@@ -291,6 +293,9 @@ class Recipe(Section):
     context: ContextSection = Field(default_factory=ContextSection, description="document-level context")
     sentence_stage: StageSection = Field(default_factory=StageSection, description="stage 1")
     context_stage: ContextStageSection = Field(default_factory=ContextStageSection, description="stage 2")
+    decision_stage: DecisionStageSection = Field(
+        default_factory=DecisionStageSection, description="training of a context layer with context.decides alone"
+    )
     memory: MemorySection = Field(default_factory=MemorySection, description="pointer to approved translations")
     memory_stage: MemoryStageSection = Field(
         default_factory=MemoryStageSection, description="training of that pointer, the rest of the model untouched"

@@ -7,7 +7,6 @@ pronoun that can be its translation. Where *it* opens both sentences nothing els
 from __future__ import annotations
 
 import hashlib
-import heapq
 import random
 import re
 from collections import Counter
@@ -159,8 +158,8 @@ def balanced(items: Iterable[ContrastItem], seed: int) -> list[ContrastItem]:
 
 @dataclass(frozen=True)
 class PronounCorpus:
-    """documents: one for each pronoun to train on, of which there are `counts`, and whole ones; suite: of documents
-    held out, opening pronouns with a noun near, balanced; suite_es: of these documents, es without one."""
+    """documents: one for each pronoun to train on, whose sentence is the last, of which there are `counts`; suite: of
+    documents held out, opening pronouns with a noun near, balanced; suite_es: of these documents, es without one."""
 
     documents: list[Document]
     counts: dict[str, int]
@@ -182,21 +181,16 @@ def mine_pronouns(
 ) -> PronounCorpus:
     """All er and sie that open a sentence, and the share `inside` of the others, whose noun is often in their own
     sentence; `es` times as many es, of which `expletive` is the share without a noun, where there are enough; `nouns`
-    tell which pronouns of the documents held out have one. And `whole` documents as they are, drawn at random: what
-    stands further back than excerpts reach must be seen, too."""
+    tell which pronouns of the documents held out have one. Each with `before` sentences before it, `whole` of them with
+    all that there are: what stands further back must be seen, too."""
     draw = random.Random(f"pronouns {seed}")
     kept: list[PronounSite] = []
     of_noun: list[PronounSite] = []
     of_none: list[PronounSite] = []
     tested: list[ContrastItem] = []
     tested_es: list[ContrastItem] = []
-    drawn: list[tuple[float, int, Document]] = []  # a heap of the highest lots
-    for number, document in enumerate(documents):
+    for document in documents:
         judged = share_of(document) < held_out
-        if not judged and len(document.sentences) > 1:
-            heapq.heappush(drawn, (draw.random(), number, document))
-            if len(drawn) > whole:
-                heapq.heappop(drawn)
         for site in find_pronouns(document):
             if judged and site.opening and not site.expletive and noun_distance(site, nouns) is not None:
                 tested.append(contrast_item(site, before, nouns))
@@ -208,7 +202,8 @@ def mine_pronouns(
     without = min(round(expletive * wanted), len(of_none))
     sites = [*kept, *draw.sample(of_none, without), *draw.sample(of_noun, min(wanted - without, len(of_noun)))]
     counts = Counter(PRONOUN["nominative"][site.gender] for site in sites)
-    chosen = [*(site.excerpt(before) for site in sites), *(document for _, _, document in sorted(drawn))]
+    draw.shuffle(sites)
+    chosen = [site.excerpt(site.sentence if number < whole else before) for number, site in enumerate(sites)]
     draw.shuffle(chosen)
     return PronounCorpus(
         chosen,

@@ -311,7 +311,7 @@ class DocumentModel(nn.Module):
             return self._output(states, inside.result(states.final), target, context)
         states = run(None)
         if sparing:
-            softmax = self._softmax(states)
+            softmax = self.softmax(states)
             return self._mixed(
                 states, softmax, self._read_where_expected(states, softmax, layout, bank), target, context
             )
@@ -331,9 +331,9 @@ class DocumentModel(nn.Module):
             return None
         sentence = layout.sentence[steps]
         few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
-        return self._decided(steps, self.context(states.final[steps], states.attended[steps], few, bank).states)
+        return self.decided(steps, self.context(states.final[steps], states.attended[steps], few, bank).states)
 
-    def _softmax(self, states: DecoderStates) -> Softmax:
+    def softmax(self, states: DecoderStates) -> Softmax:
         return Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
 
     def _expecting(self, softmax: Softmax) -> Tensor:
@@ -341,7 +341,7 @@ class DocumentModel(nn.Module):
         assert self.decides is not None
         return softmax.expect(self.decides).nonzero()[:, 0]
 
-    def _decided(self, steps: Tensor, read: Tensor) -> Decided:
+    def decided(self, steps: Tensor, read: Tensor) -> Decided:
         """From states that have read context [m, d]."""
         assert self.decides is not None
         weight, bias = self.sentence.output()
@@ -357,11 +357,11 @@ class DocumentModel(nn.Module):
         """The distribution of words after the context module and, where there is one, the pointer."""
         if result is not None and self.decides is None:
             states = DecoderStates(states.attended, result.states)
-        softmax = self._softmax(states)
+        softmax = self.softmax(states)
         decided = None
         if result is not None and self.decides is not None:
             steps = self._expecting(softmax)
-            decided = self._decided(steps, result.states[steps]) if len(steps) else None
+            decided = self.decided(steps, result.states[steps]) if len(steps) else None
         return replace(self._mixed(states, softmax, decided, target, context), context=result)
 
     def _mixed(

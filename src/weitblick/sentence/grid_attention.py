@@ -85,13 +85,14 @@ def head_places(grid: Grid, heads: int) -> HeadPlaces:
 
 
 class GridAttention(torch.autograd.Function):
-    """softmax(q k' / sqrt(d_k) + bias), dropped out, times v, for every sentence and head.
+    """softmax(q k' / sqrt(d_k) + bias), dropped out, times v, for every sentence and head; in float32 under autocast.
 
     `queries` [T, d] or, for attention of sentences to themselves, queries, keys and values [T, 3d] with `memory` None;
     `memory` [Ts, 2d] keys and values. Padding needs no zeros: its weight as a key is 0, and what it asks is dropped.
     """
 
     @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)  # type: ignore[untyped-decorator]
     def forward(
         ctx: Any,
         queries: Tensor,
@@ -119,7 +120,8 @@ class GridAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    @torch.amp.custom_bwd(device_type="cpu")  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, *kept = ctx.saved_tensors
         places, others = ctx.places, ctx.others
         groups = zip(places.grid.groups, others.grid.groups, strict=True)

@@ -32,7 +32,6 @@ from weitblick.model.folder import LoadedModel, load_model, save_model
 from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
 from weitblick.threads import use_threads
 from weitblick.training.dev_translation import DevBleu, translated_store
-from weitblick.training.focus import Focus
 from weitblick.training.lock import run_lock
 from weitblick.training.stage import StageRun
 from weitblick.training.task import StageTask
@@ -43,7 +42,11 @@ log = logging.getLogger("weitblick")
 MANIFEST_VERSION: Literal[1] = 1
 TRANSLATED_SHARE = {"reference": 0.0, "translation": 1.0, "mixed": 0.5}  # documents that read translations
 ORIGIN = ("imported_from", "license", "datasets")  # what a model's card says of it, whatever it is trained on later
-FREE_TO_CHANGE = {"output", "threads", "device", "base", "stage"}  # what a resumed run may change
+FREE_TO_CHANGE = {
+    *("output", "threads", "device", "base", "stage"),
+    *("sentence_stage.updates", "context_stage.updates"),  # to end sooner or later; a falling rate falls accordingly
+}
+"""What a resumed run may change."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,11 @@ class _Run:
 
     def train(self) -> Path:
         best, model = self.folder / "best", self.base
-        if self.recipe.stage == "memory":
-            self._train_memory(best)
+        if self.recipe.stage in ("decision", "memory"):
+            base = self._base()
+            if self.world.first:  # minutes on one core: other processes would only be in the way
+                (self._train_decisions if self.recipe.stage == "decision" else self._train_memory)(base, best)
+            self.world.barrier()
             return best
         if self.recipe.stage == "sentence" or (self.recipe.stage == "both" and self.base is None):
             model, result = self._train_sentence_model()
@@ -149,21 +155,34 @@ class _Run:
             mix_share=recipe.data.mix_share,
             translated=translated,
             translated_share=share,
-            focus=None if model.context is None else Focus.of(section, self.pipeline),
         )
         return self._train_stage(task, model, result)
 
-    def _train_memory(self, result: Path) -> None:
-        """The model of another run with a pointer to approved translations; nothing else of it changes."""
+    def _base(self) -> LoadedModel:
+        """The model of another run, of which a part is to be added or changed and the rest is left as it is."""
+        if self.recipe.stage1 is None:
+            raise UserError(
+                f"stage: {self.recipe.stage} needs a trained model", where=self.folder, remedy="set stage1=FOLDER"
+            )
+        return load_model(self.recipe.stage1, self.world.device)
+
+    def _train_decisions(self, base: LoadedModel, result: Path) -> None:
+        """A context layer that decides between a few words."""
+        from weitblick.training.deciding import train_decisions
+
+        model = _new_model(self.recipe, self.recipe.context, self.pipeline).to(self.world.device)
+        _take_over(model, base.model)
+        model.sentence.requires_grad_(False)
+        folder = self.folder / "decision"
+        figures = train_decisions(model, self.pipeline, self.recipe, self.stores["train"], folder, self.quiet)
+        save_model(result, model, self.pipeline, base.model_section, {**base.facts, **figures})
+
+    def _train_memory(self, base: LoadedModel, result: Path) -> None:
+        """A pointer to approved translations."""
         from weitblick.training.memory import train_pointer
 
-        if self.recipe.stage1 is None:
-            raise UserError("stage: memory needs a trained model", where=self.folder, remedy="set stage1=FOLDER")
-        if self.world.first:  # minutes on one core: other processes would only be in the way
-            base = load_model(self.recipe.stage1, self.world.device)
-            figures = train_pointer(base, self.recipe, self.stores["train"], self.stores["dev"])
-            save_model(result, base.model, base.pipeline, base.model_section, {**base.facts, **figures})
-        self.world.barrier()
+        figures = train_pointer(base, self.recipe, self.stores["train"], self.stores["dev"])
+        save_model(result, base.model, base.pipeline, base.model_section, {**base.facts, **figures})
 
     def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
         """Trains a stage, or goes on with it, and leaves its model in a folder of its own."""
@@ -340,7 +359,7 @@ def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> No
 def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
     found = []
     for key in sorted(old.keys() | new.keys()):
-        if not prefix and key in FREE_TO_CHANGE:
+        if f"{prefix}{key}" in FREE_TO_CHANGE:
             continue
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):

@@ -10,7 +10,6 @@ from weitblick.batches.batching import DocumentPlan, SentencePlan, document_plan
 from weitblick.batches.store import CorpusStore
 from weitblick.config.recipe import ContextStageSection, StageSection
 from weitblick.model.document_model import DocumentModel
-from weitblick.training.focus import Focus
 
 Plan = SentencePlan | DocumentPlan
 DEV_TOKENS = 4000
@@ -19,8 +18,7 @@ DEV_TOKENS = 4000
 @dataclass(frozen=True)
 class StageTask:
     """`documents`: batches are of whole documents (stage 2), not of sentences (stage 1). `translated`: a model's
-    translations of the stores, which `translated_share` of the documents read as context. `focus`: what is learned, if
-    not every word alike. `bleu`: of dev, if wanted."""
+    translations of the stores, which `translated_share` of the documents read as context. `bleu`: of dev, if wanted."""
 
     name: str
     folder: Path
@@ -32,7 +30,6 @@ class StageTask:
     mix_share: float = 0.0
     translated: Sequence[CorpusStore] | None = None
     translated_share: float = 0.0
-    focus: Focus | None = None
     bleu: Callable[[DocumentModel], float] | None = None
 
     def plans(self, epoch: int) -> Sequence[Plan]:

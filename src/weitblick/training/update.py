@@ -22,8 +22,8 @@ HALF = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def half_precision(precision: str, device: torch.device) -> torch.dtype | None:
-    """The type of matrix products; None: float32. A CPU that has no products of bfloat16 of its own emulates them, up to
-    90 times slower, and none has float16: these train in float32."""
+    """The type of matrix products; None: float32. A CPU that has no products of bfloat16 of its own emulates them, far
+    more slowly than float32, and none has float16: these train in float32."""
     if device.type == "cpu" and not (precision == "bfloat16" and torch.cpu._is_avx512_bf16_supported()):
         return None
     return HALF.get(precision)
@@ -48,8 +48,6 @@ class Updater:
         for plan in plans:
             batch = load_batch(self.task.stores, plan, self.task.translated).to(self.world.device)
             names.append(batch.name)
-            if self.task.focus is not None:
-                batch = self.task.focus.narrow(batch)
             sums += self._backward(batch, update)
         self.world.sum_gradients(self.optimiser.parameters)
         sums = sums.sum(self.world)
@@ -60,11 +58,8 @@ class Updater:
         section = self.task.section
         options, hidden = regularise(self.model, batch, section, update)
         with torch.autocast(self.world.device.type, self.half) if self.half else nullcontext():
-            if self.task.focus is None:
-                output = self.model(batch, options, hidden)
-                loss, likelihood = output.words.loss(batch.current.labels, section.label_smoothing)
-            else:
-                loss, likelihood, output = self.task.focus.loss(self.model, batch, options)
+            output = self.model(batch, options, hidden)
+            loss, likelihood = output.words.loss(batch.current.labels, section.label_smoothing)
         self.scaler.scale(loss / section.batch_tokens).backward()
         reading = ContextSums() if output.context is None else ContextSums.of(output.context)
         return UpdateSums(len(batch.current.labels), float(loss.detach()), float(likelihood), reading)

@@ -27,7 +27,7 @@ def pronouns(
     expletive: Annotated[
         float, typer.Option(min=0, max=1, help='Share of these es that stand for no noun, as in "it is clear that".')
     ] = 0.4,
-    whole: Annotated[int, typer.Option(min=0, help="Whole documents to add: what stands further back.")] = 2000,
+    whole: Annotated[int, typer.Option(min=0, help="So many of them keep all that stands before them.")] = 2000,
     held_out: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the documents that only the suites take from.")
     ] = 0.1,
@@ -48,7 +48,7 @@ def pronouns(
 ) -> None:
     """Find sentences in which English says it and German er, sie or es, each with the sentences before it.
 
-    Trained on with the pronouns in focus (context_stage.focus), they teach what the nouns of the target side are for.
+    A context layer learns from them what it stands for (stage: decision, recipes/europarl-small/pronouns.yaml).
     Which documents are held out depends on their text alone.
 
     Example: weitblick data pronouns train.en.xz train.de.xz -o it.en -o it.de --contrast it.jsonl
