@@ -15,11 +15,14 @@ import torch
 from weitblick.batches.batching import document_plans, load_batch, load_documents
 from weitblick.batches.store import CorpusStore
 from weitblick.config import load_recipe
+from weitblick.config.recipe import ContextSection, ModelSection, StageSection
 from weitblick.distributed import join_world
 from weitblick.errors import UserError
+from weitblick.model.build import build
 from weitblick.model.context import ContextOptions
 from weitblick.model.folder import load_model
 from weitblick.model.weights import read_weights
+from weitblick.training.optimisation import Optimiser
 from weitblick.training.run import train
 from weitblick.training.stage import StageRun
 from weitblick.training.validation import other_documents, validate
@@ -286,3 +289,14 @@ def test_a_stage_may_end_with_its_last_weights(recipe_file, corpus, tmp_path):
     state = read_weights(tmp_path / "run" / "sentence" / "state-000000006" / "weights.safetensors")
     saved = load_model(best).model.state_dict()
     assert all(torch.equal(saved[name], value) for name, value in state.items())
+
+
+def test_whoever_keeps_something_of_a_weight_sees_that_it_was_trained():
+    """Packed weights of the kernels are made anew when a weight's version changes; fused Adam leaves it as it is."""
+    model = build(ModelSection(dimension=16, heads=2, feed_forward=16), ContextSection(), 10, 10)
+    optimiser = Optimiser(model, StageSection())
+    for parameter in optimiser.parameters:
+        parameter.grad = torch.ones_like(parameter)
+    before = [parameter._version for parameter in optimiser.parameters]
+    optimiser.step(1.0)
+    assert all(p._version > version for p, version in zip(optimiser.parameters, before, strict=True))

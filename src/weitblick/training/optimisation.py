@@ -78,6 +78,7 @@ class Optimiser:
         if torch.isfinite(norm):
             nn.utils.clip_grads_with_norm_([p for p in self.parameters if p.grad is not None], self.stage.clip, norm)
             self.adam.step()
+            torch.autograd.graph.increment_version(self.parameters)  # fused Adam does not: packed weights would stay
         return float(norm)
 
     def zero(self) -> None:

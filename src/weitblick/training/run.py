@@ -172,6 +172,7 @@ class _Run:
 
         model = _new_model(self.recipe, self.recipe.context, self.pipeline).to(self.world.device)
         _take_over(model, base.model)
+        model.pointer = base.model.pointer
         model.sentence.requires_grad_(False)
         folder = self.folder / "decision"
         figures = train_decisions(model, self.pipeline, self.recipe, self.stores["train"], folder, self.quiet)
