@@ -24,11 +24,12 @@ IT, ER, ES, REPORT, HOUSE = 5, 6, 7, 8, 9
 SECTION = ModelSection(dimension=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=1)
 
 
-def model() -> DocumentModel:
+def model(own_odds: float = 0.0) -> DocumentModel:
     torch.manual_seed(3)
-    context = ContextSection(
+    section = ContextSection(
         kind="word", integration="decoder", values="words", direction="online", order=True, gate_start=1.0, dropout=0.0
     )
+    context = section.model_copy(update={"own_odds": own_odds})
     made = build(SECTION, context, 20, 20).eval()
     made.sentence.output_bias.data[[ER, ES]] = 3.0  # expected everywhere
     made.decide_between([ER, ES])
@@ -52,9 +53,10 @@ def speeches(count: int) -> list[tuple[list[list[int]], list[list[int]]]]:
     ]
 
 
-def test_scores_are_those_of_the_model_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_odds", [0.0, 0.6])
+def test_scores_are_those_of_the_model_itself(own_odds: float, tmp_path: Path) -> None:
     documents = speeches(3)
-    one = model()
+    one = model(own_odds)
     found = [decision for part in read_decisions(one, store_of(tmp_path / "s", documents)) for decision in part]
     assert [[ER, ES][decision.word] for decision in found] == [ER, ES] * 3
     with torch.no_grad():

@@ -118,6 +118,12 @@ class ContextSection(Section):
         description="decoder: target words between which context decides: where they are expected without it, it "
         "shares out the probability that they have together, and it changes nothing else. Empty: it is read everywhere",
     )
+    own_odds: float = Field(
+        0.0,
+        ge=0,
+        description="with decides: power to which the sentence model's own odds between these words are raised and "
+        "multiplied with what context says: they know how frequent each word is, and what the sentence itself tells",
+    )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
 
     @model_validator(mode="after")
@@ -136,6 +142,8 @@ class ContextSection(Section):
     def _check_decides(self) -> ContextSection:
         if self.decides and (self.integration == "encoder" or self.kind in ("none", "zhang")):
             raise ValueError("decides needs integration: decoder and a context that is read behind the decoder")
+        if self.own_odds and not self.decides:
+            raise ValueError("own_odds needs decides")
         return self
 
     @model_validator(mode="after")

@@ -331,7 +331,8 @@ class DocumentModel(nn.Module):
             return None
         sentence = layout.sentence[steps]
         few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
-        return self.decided(steps, self.context(states.final[steps], states.attended[steps], few, bank).states)
+        own = states.final[steps]
+        return self.decided(steps, self.context(own, states.attended[steps], few, bank).states, own)
 
     def softmax(self, states: DecoderStates) -> Softmax:
         return Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
@@ -341,11 +342,15 @@ class DocumentModel(nn.Module):
         assert self.decides is not None
         return softmax.expect(self.decides).nonzero()[:, 0]
 
-    def decided(self, steps: Tensor, read: Tensor) -> Decided:
-        """From states that have read context [m, d]."""
+    def decided(self, steps: Tensor, read: Tensor, own: Tensor | None = None) -> Decided:
+        """From states that have read context [m, d] and the sentence model's own, whose odds between the words are
+        multiplied with what context says (`context.own_odds`); without these, what context says alone."""
         assert self.decides is not None
-        weight, bias = self.sentence.output()
-        return Decided(self.decides, steps, torch.addmm(bias[self.decides], read, weight[self.decides].t()))
+        weight, bias = (x[self.decides] for x in self.sentence.output())
+        scores = torch.addmm(bias, read, weight.t())
+        if own is not None and self.section.own_odds:
+            scores = scores + self.section.own_odds * torch.addmm(bias, own, weight.t())
+        return Decided(self.decides, steps, scores)
 
     def _output(
         self,
@@ -361,7 +366,7 @@ class DocumentModel(nn.Module):
         decided = None
         if result is not None and self.decides is not None:
             steps = self._expecting(softmax)
-            decided = self.decided(steps, result.states[steps]) if len(steps) else None
+            decided = self.decided(steps, result.states[steps], states.final[steps]) if len(steps) else None
         return replace(self._mixed(states, softmax, decided, target, context), context=result)
 
     def _mixed(

@@ -142,8 +142,10 @@ class DecisionTraining:
         return judgement
 
     def _step(self, chosen: Sequence[Decision], optimiser: torch.optim.Optimizer) -> float:
+        """Context alone is to decide: in a corpus in which the words are about equally frequent, it would learn to take
+        back what the model's own odds say."""
         batch = Decisions.of(chosen)
-        loss = nn.functional.nll_loss(batch.scores(self.model, chosen), batch.words, self.weights)
+        loss = nn.functional.nll_loss(batch.scores(self.model, chosen, own_odds=False), batch.words, self.weights)
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.context.parameters(), CLIP)

@@ -54,9 +54,9 @@ class Decisions:
         )
         return cls(final, attended, own, torch.tensor([one.word for one in chosen], device=own.device))
 
-    def scores(self, model: DocumentModel, read: Sequence[Decision]) -> Tensor:
+    def scores(self, model: DocumentModel, read: Sequence[Decision], own_odds: bool = True) -> Tensor:
         """[N, n] log-probabilities of the words among each other, with the sentences that `read` have before them as
-        context: their own, or those of others as a control."""
+        context: their own, or those of others as a control; as the model says them, or as context alone does."""
         assert model.context is not None
         device = self.final.device
         lengths = [length for one in read for length in one.lengths]
@@ -70,7 +70,8 @@ class Decisions:
         count = len(read)
         asking = Layout.of([1] * count, list(range(count)), [len(one.lengths) for one in read], device)
         states = model.context(self.final, self.attended, asking, bank).states
-        return model.decided(torch.arange(count, device=device), states).scores.log_softmax(-1)
+        steps = torch.arange(count, device=device)
+        return model.decided(steps, states, self.final if own_odds else None).scores.log_softmax(-1)
 
 
 @torch.no_grad()
