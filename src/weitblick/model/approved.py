@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,17 +12,16 @@ from torch import Tensor
 
 from weitblick.batches.batch import Packed
 from weitblick.batches.layout import Layout
+from weitblick.kernels.pointer import pointer_kernels
+from weitblick.model.bank import ApprovedKeys, Bank, Place, Reader
+from weitblick.model.compiled_pointer import CompiledPointer
 from weitblick.model.pointer import MemoryPointer, Places
 from weitblick.model.sources import Sources
 from weitblick.model.words import Pointed, Softmax
 from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
-from weitblick.text.special import BOS, EOS
 
 MOVING = 0.75
 """Share of a batch's sentences below which the places of those that are left are moved together."""
-
-Place = tuple[int, int]
-"""Document and position of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +30,6 @@ class ApprovedSentence:
 
     source: Sequence[int]
     target: Sequence[int]
-    inside: Sequence[bool]
-
-
-@dataclass(frozen=True)
-class ApprovedKeys:
-    """keys [W + 1, k] of the words of an approved translation and of its end, the log-probabilities [W + 1] that the
-    model gives to these, and what it would have said instead, favourite [W + 1]; the others as above."""
-
-    keys: Tensor
-    expected: Tensor
-    favourite: Tensor
-    source: Sequence[int]
-    words: Sequence[int]
     inside: Sequence[bool]
 
 
@@ -72,15 +57,6 @@ def approved_keys(
     return [found[index] for index in range(len(approved))]
 
 
-@dataclass(frozen=True)
-class Reader:
-    """What a sentence may point at: approved translations by their number, and their distances."""
-
-    source: Sequence[int]
-    numbers: Sequence[int]
-    distances: Sequence[float]
-
-
 class Approved:
     """The pointer of some sentences to approved translations (see `words.Pointer`).
 
@@ -104,6 +80,9 @@ class Approved:
         self._steps = 1
 
     def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
+        kernels = pointer_kernels(states.attended)
+        if kernels is not None and self.pointer.section.dimension % kernels.lanes == 0:
+            return self._compiled.point(kernels, states, words, target)
         layout = target.layout
         if layout is not self._layout:
             self._enter(layout)
@@ -116,6 +95,10 @@ class Approved:
         )
         kept = layout.padded_index
         return self._in_bank(padded[kept])
+
+    @cached_property
+    def _compiled(self) -> CompiledPointer:
+        return CompiledPointer(self.pointer, self._bank, self.readers)
 
     def _step(self, queries: Tensor, tokens: Tensor, words: Softmax) -> Pointed:
         """queries [S, K, k], tokens [S * K]. Places of sentences that have left stay for a while: to move those of all
@@ -188,59 +171,3 @@ def _padded(words: Softmax, layout: Layout):  # type: ignore[no-untyped-def]
         )
 
     return look_up
-
-
-class Bank:
-    """Approved translations in one grid of P + 1 rows; the last is empty, for readers with fewer than others."""
-
-    def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:
-        weight = pointer.key.weight
-        self.lengths = [*(len(pair.keys) for pair in approved), 1]
-        self.sources = [frozenset(pair.source) for pair in approved]
-        self.width = max(self.lengths)
-        shape = (len(approved) + 1, self.width)
-        self.keys = weight.new_zeros(*shape, weight.shape[0])
-        ids = torch.zeros(shape, dtype=torch.long)
-        previous = torch.full(shape, -1, dtype=torch.long)
-        inside, real = torch.zeros(shape, dtype=torch.bool), torch.zeros(shape, dtype=torch.bool)
-        expected, favourite = torch.zeros(shape), torch.zeros(shape, dtype=torch.long)
-        for row, pair in enumerate(approved):
-            count = len(pair.keys)
-            self.keys[row, :count] = pair.keys.to(weight)
-            ids[row, :count] = torch.tensor([*pair.words, EOS])
-            previous[row, :count] = torch.tensor([BOS, *pair.words])
-            inside[row, : count - 1] = torch.tensor(list(pair.inside), dtype=torch.bool)
-            real[row, :count] = True
-            expected[row, :count] = pair.expected.to(expected)
-            favourite[row, :count] = pair.favourite.to(favourite)
-        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real, expected, favourite)]
-
-    def places(self, readers: Sequence[Reader | None]) -> Places | None:
-        count = max((len(reader.numbers) for reader in readers if reader is not None), default=0)
-        if count == 0:
-            return None
-        empty = len(self.keys) - 1
-        numbers, distances, overlaps = [], [], []
-        for reader in readers:
-            own = list(reader.numbers) if reader is not None else []
-            padding = count - len(own)
-            numbers.append(own + [empty] * padding)
-            distances.append([*(reader.distances if reader is not None else ()), *[0.0] * padding])
-            of_own = overlap(reader.source, [self.sources[number] for number in own]) if reader is not None else []
-            overlaps.append(of_own + [0.0] * padding)
-        index = torch.tensor(numbers, device=self.keys.device)
-        width = max(self.lengths[number] for row in numbers for number in row)
-        ids, previous, inside, real, expected, favourite = (table[:, :width][index] for table in self.tables)
-        distance, shared = self.keys.new_tensor(distances), self.keys.new_tensor(overlaps)
-        keys = self.keys[:, :width][index]
-        return Places(keys, ids, previous, inside, real, distance, shared, expected, favourite)
-
-
-def overlap(source: Sequence[int], others: Sequence[frozenset[int]]) -> list[float]:
-    """How much of a source each of the others has, 0 to 1: what few of them have counts for more."""
-    own = frozenset(source)
-    shared = [own & other for other in others]
-    having = Counter(word for words in shared for word in words)
-    weights = {word: math.log1p((len(others) + 1) / (1 + having[word])) for word in own}
-    total = sum(weights.values()) or 1.0
-    return [sum(weights[word] for word in words) / total for words in shared]

@@ -136,6 +136,16 @@ class MemoryPointer(nn.Module):
         anything = places.real.flatten(1).any(1).repeat_interleave(steps)
         return Found(ids, chosen, index, features, anything)
 
+    def decide(
+        self, weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Sequence[Tensor], look_up: LookUp
+    ) -> Tensor:
+        """[T] the share of the pointer, from what `_features` reads."""
+        return self.share(_features(weights, ids, favourites, of_places, look_up)).sigmoid()[:, 0]
+
+    @property
+    def share_layers(self) -> list[nn.Linear]:
+        return [layer for layer in self.share if isinstance(layer, nn.Linear)]
+
     def _select(self, scores: Tensor, there: Tensor) -> Tensor:
         """Scores [S, Q, C, W] -> weights: the few sentences whose best words match best, then the words of those;
         there [S, 1, C]: sentences that there are."""
