@@ -11,7 +11,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from weitblick.model.pointer import MemoryPointer, Places
+from weitblick.model.pointer import BROKEN_OFF, FAR_BELOW, NEARNESS, STRIP, MemoryPointer, Places
 from weitblick.text.special import BOS, EOS
 
 Place = tuple[int, int]
@@ -55,6 +55,9 @@ class Reader:
     distances: Sequence[float]
 
 
+NOTHING = Reader((), (), ())
+
+
 class Bank:
     """P places of approved translations and, behind them, one that is empty.
 
@@ -82,28 +85,62 @@ class Bank:
         return overlap(reader.source, [self.approved[number].source_words for number in reader.numbers])
 
     def places(self, readers: Sequence[Reader | None]) -> Places | None:
-        """Those of some sentences side by side, filled up with the empty place; None: there are none."""
-        count = max((len(reader.numbers) for reader in readers if reader is not None), default=0)
-        if count == 0:
+        """Those of some sentences side by side; None: there are none."""
+        known = [NOTHING if reader is None else reader for reader in readers]
+        if not any(reader.numbers for reader in known):
             return None
-        known = [Reader((), (), ()) if reader is None else reader for reader in readers]
-        numbers = [[*reader.numbers, *[-1] * (count - len(reader.numbers))] for reader in known]
         device = self.keys.device
-        chosen = torch.tensor(numbers, device=device)  # [S, C]
-        there = chosen >= 0
-        lengths = self.lengths[chosen] * there
-        word = torch.arange(int(lengths.max()), device=device)
-        real = word < lengths[..., None]  # [S, C, W]
-        index = torch.where(real, self.starts[chosen][..., None] + word, len(self.keys) - 1)
-        ids, previous, inside, expected, favourite = (
-            table[index] for table in (self.ids, self.previous, self.inside, self.expected, self.favourite)
+        rows, owners, numbers, distances, overlaps = (
+            torch.tensor(list(column), device=device)
+            for column in zip(
+                *(
+                    (row, owner, *columns)
+                    for row, reader in enumerate(known)
+                    for owner, columns in enumerate(
+                        zip(reader.numbers, reader.distances, self.overlaps(reader), strict=True)
+                    )
+                ),
+                strict=True,
+            )
+        )  # [n] of all candidates
+        strips = (self.lengths[numbers] + STRIP - 1) // STRIP
+        of = torch.repeat_interleave(torch.arange(len(numbers), device=device), strips)  # [m] the candidate of a strip
+        offset = (torch.arange(len(of), device=device) - (strips.cumsum(0) - strips)[of]) * STRIP
+        grid, candidates = _Grid(rows[of], len(known)), _Grid(rows, len(known))
+        word = torch.arange(STRIP, device=device)
+        left = grid.fill(self.lengths[numbers][of] - offset, 0)  # [S, R]
+        begin = grid.fill(self.starts[numbers][of] + offset, 0)
+        real = (word < left[..., None]).flatten(1)  # [S, P]
+        index = torch.where(real, (begin[..., None] + word).flatten(1), len(self.keys) - 1)
+        inside = self.inside[index]
+        nearness = grid.fill((NEARNESS * distances.log1p()).to(self.keys)[of], 0.0)
+        before = torch.where(inside, BROKEN_OFF, 0.0) - nearness.repeat_interleave(STRIP, 1)
+        return Places(
+            keys=self.keys[index],
+            ids=self.ids[index],
+            previous=self.previous[index],
+            inside=inside,
+            expected=self.expected[index],
+            favourite=self.favourite[index],
+            before=before.masked_fill(~real, FAR_BELOW),
+            number=(grid.fill(owners[of] * self.width + offset, 0)[..., None] + word).flatten(1),
+            owner=grid.fill(owners[of], 0),
+            there=candidates.fill(torch.ones_like(owners, dtype=torch.bool), False),
+            overlap=candidates.fill(overlaps.to(self.keys), 0.0),
         )
-        distance = self._filled([reader.distances for reader in known], count)
-        shared = self._filled([self.overlaps(reader) for reader in known], count)
-        return Places(self.keys[index], ids, previous, inside, real, distance, shared, expected, favourite)
 
-    def _filled(self, rows: Sequence[Sequence[float]], count: int) -> Tensor:
-        return self.keys.new_tensor([[*row, *[0.0] * (count - len(row))] for row in rows])
+
+class _Grid:
+    """Entries [n], each of a row [n], in ascending order, side by side in as many columns as the fullest row needs."""
+
+    def __init__(self, row: Tensor, rows: int) -> None:
+        sizes = torch.bincount(row, minlength=rows)
+        self.shape = rows, int(sizes.max())
+        self.place = row, torch.arange(len(row), device=row.device) - (sizes.cumsum(0) - sizes)[row]
+
+    def fill(self, values: Tensor, nothing: float) -> Tensor:
+        """[n] -> [rows, columns]"""
+        return values.new_full(self.shape, nothing).index_put(self.place, values)
 
 
 def overlap(source: Sequence[int], others: Sequence[frozenset[int]]) -> list[float]:
