@@ -107,23 +107,24 @@ class Bank:
         of = torch.repeat_interleave(torch.arange(len(numbers), device=device), strips)  # [m] the candidate of a strip
         offset = (torch.arange(len(of), device=device) - (strips.cumsum(0) - strips)[of]) * STRIP
         grid, candidates = _Grid(rows[of], len(known)), _Grid(rows, len(known))
-        word = torch.arange(STRIP, device=device)
+        word = torch.arange(STRIP, device=device)[:, None]
         left = grid.fill(self.lengths[numbers][of] - offset, 0)  # [S, R]
         begin = grid.fill(self.starts[numbers][of] + offset, 0)
-        real = (word < left[..., None]).flatten(1)  # [S, P]
-        index = torch.where(real, (begin[..., None] + word).flatten(1), len(self.keys) - 1)
+        real = (word < left[:, None]).flatten(1)  # [S, P]
+        index = torch.where(real, (begin[:, None] + word).flatten(1), len(self.keys) - 1)
         inside = self.inside[index]
         nearness = grid.fill((NEARNESS * distances.log1p()).to(self.keys)[of], 0.0)
-        before = torch.where(inside, BROKEN_OFF, 0.0) - nearness.repeat_interleave(STRIP, 1)
+        before = torch.where(inside, BROKEN_OFF, 0.0) - nearness.repeat(1, STRIP)
         return Places(
-            keys=self.keys[index],
+            keys=self.keys,
+            index=index,
             ids=self.ids[index],
             previous=self.previous[index],
             inside=inside,
             expected=self.expected[index],
             favourite=self.favourite[index],
             before=before.masked_fill(~real, FAR_BELOW),
-            number=(grid.fill(owners[of] * self.width + offset, 0)[..., None] + word).flatten(1),
+            number=(grid.fill(owners[of] * self.width + offset, 0)[:, None] + word).flatten(1),
             owner=grid.fill(owners[of], 0),
             there=candidates.fill(torch.ones_like(owners, dtype=torch.bool), False),
             overlap=candidates.fill(overlaps.to(self.keys), 0.0),

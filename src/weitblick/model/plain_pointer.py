@@ -48,7 +48,7 @@ class PlainPointer:
         assert self._places is not None
         if self._staying is None:
             return self.pointer(queries, tokens, self._places, words.look_up)
-        size = (len(self._places.keys), self._steps)
+        size = (len(self._places.ids), self._steps)
         every = queries.new_zeros(*size, queries.shape[-1]).index_copy_(0, self._staying, queries)
         previous = tokens.new_zeros(size).index_copy_(0, self._staying, tokens)
         rows = torch.arange(size[0] * size[1], device=tokens.device).view(size)[self._staying].flatten()

@@ -41,6 +41,8 @@ NEARNESS = 0.313
 sentences before."""
 SELECTION = 0.4
 """How sharply sentences are chosen: of two, that with a best score lower by 1 / this is left out."""
+SHARED = 2
+"""Keys of all, in those of one sentence, up to which all are multiplied at once."""
 FAR_BELOW = -1e4
 START_SHARE = -2.0
 
@@ -51,9 +53,12 @@ LookUp = Callable[[Tensor], tuple[Tensor, Tensor]]
 @dataclass(frozen=True)
 class Places:
     """What S sentences may point at: R strips each of STRIP places, P in all, of C approved translations. A strip is
-    part of one translation, which may have several; what is missing is filled up.
+    part of one translation, which may have several; what is missing is filled up. Strip r has the places r, R + r,
+    2R + r, ...: the greatest of each strip are then found along contiguous memory.
 
-    keys       [S, P, k] of length one, 0 at padding     ids  [S, P] the word at each place
+    keys       [N, k] of length one, of all that anybody may point at, 0 at padding
+    index      [S, P] which of these stands at each place
+    ids        [S, P] the word at each place
     previous   [S, P] the piece before it                inside  [S, P] whether it continues a word
     expected   [S, P] log-probability that the model itself gave the word there: what a human has corrected is low
     favourite  [S, P] the word that the model itself would have said there
@@ -66,6 +71,7 @@ class Places:
     """
 
     keys: Tensor
+    index: Tensor
     ids: Tensor
     previous: Tensor
     inside: Tensor
@@ -82,8 +88,22 @@ class Places:
         """[S, P] added to the score of a place where the piece before it is the one just written."""
         return torch.where(self.inside, CARRIED_ON - BROKEN_OFF, FOLLOWED)
 
+    @cached_property
+    def own_keys(self) -> Tensor | None:
+        """[S, P, k]; None where all may point at much the same, so that one product with all keys is less work."""
+        return None if len(self.keys) <= SHARED * self.index.shape[1] else self.keys[self.index]
+
+    def similar(self, queries: Tensor) -> Tensor:
+        """[S, Q, k] -> [S, Q, P]"""
+        if self.own_keys is not None:  # the larger factor first: it is read as it stands
+            return torch.bmm(self.own_keys, queries.transpose(1, 2)).transpose(1, 2)
+        index = self.index[:, None].expand(-1, queries.shape[1], -1)
+        return (queries @ self.keys.t()).gather(2, index)
+
     def rows(self, index: Tensor) -> Places:
-        return Places(*(getattr(self, field.name).index_select(0, index) for field in fields(self)))
+        """Those of some of the sentences."""
+        own = (getattr(self, field.name) for field in fields(self) if field.name != "keys")
+        return Places(self.keys, *(table.index_select(0, index) for table in own))
 
 
 @dataclass(frozen=True)
@@ -131,7 +151,7 @@ class MemoryPointer(nn.Module):
 
     def find(self, queries: Tensor, previous: Tensor, places: Places, look_up: LookUp) -> Found:
         steps = queries.shape[1]
-        similar = torch.bmm(queries, places.keys.transpose(1, 2))  # [S, Q, P]
+        similar = places.similar(queries)  # [S, Q, P]
         scores = torch.add(places.before[:, None], similar, alpha=SHARPNESS)
         scores = scores + (previous[:, :, None] == places.previous[:, None]) * places.same[:, None]
         best, index = self._select(scores, places)  # [S, Q, n]
@@ -139,7 +159,7 @@ class MemoryPointer(nn.Module):
         ids, favourites, expected = (_of_places(x, index) for x in (places.ids, places.favourite, places.expected))
         likest = similar.amax(-1).flatten().clamp_min(0)
         inside = _of_places(places.inside, index[:, :1])[:, 0]
-        overlaps = _of_places(places.overlap, _of_places(places.owner, index // STRIP))
+        overlaps = _of_places(places.overlap, _of_places(places.owner, index % places.owner.shape[1]))
         best_overlap = places.overlap.amax(-1).repeat_interleave(steps)
         of_places = likest, inside, (weights * expected).sum(-1), (weights * overlaps).sum(-1), best_overlap
         features = _features(weights, ids, favourites, of_places, look_up)
@@ -159,8 +179,8 @@ class MemoryPointer(nn.Module):
     def _select(self, scores: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         """Scores [S, Q, P] -> those of the best places and which these are [S, Q, n]: of the few sentences whose best
         words match best, the best words. The n best lie in the n strips with the best maxima."""
-        strips = scores.unflatten(-1, (-1, STRIP))  # [S, Q, R, STRIP]
-        best = strips.amax(-1)  # [S, Q, R]
+        strips = scores.unflatten(-1, (STRIP, -1))  # [S, Q, STRIP, R]
+        best = strips.amax(-2)  # [S, Q, R]
         if self.section.sentence_attention == "sparse":
             owner, there = places.owner[:, None].expand_as(best), places.there[:, None]
             of_sentences = best.new_full((*best.shape[:2], there.shape[-1]), FAR_BELOW).scatter_reduce(
@@ -169,10 +189,11 @@ class MemoryPointer(nn.Module):
             chosen = sparsemax(of_sentences * SELECTION, there.expand(of_sentences.shape)) > 0
             best = best.masked_fill(~chosen.gather(2, owner), FAR_BELOW)
         maxima, top = best.topk(min(MOST_PLACES, best.shape[2]))  # [S, Q, m]
-        few = strips.gather(2, top[..., None].expand(-1, -1, -1, STRIP))
-        few = few.masked_fill((maxima == FAR_BELOW)[..., None], FAR_BELOW).flatten(2)  # [S, Q, m * STRIP]
+        few = strips.gather(3, top[:, :, None].expand(-1, -1, STRIP, -1))  # [S, Q, STRIP, m]
+        few = few.masked_fill((maxima == FAR_BELOW)[:, :, None], FAR_BELOW).flatten(2)
         found, place = few.topk(min(MOST_PLACES, few.shape[2]))
-        return found, top.gather(2, place // STRIP) * STRIP + place % STRIP
+        count = top.shape[2]
+        return found, top.gather(2, place % count) + place // count * best.shape[2]
 
 
 def share_network(hidden: int) -> nn.Sequential:
