@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from weitblick.config.recipe import MemorySection
-from weitblick.model.approved import overlap
+from weitblick.model.bank import overlap
 from weitblick.model.pointer import MemoryPointer
 from weitblick.model.words import Softmax
 from weitblick.sentence.sentence_model import DecoderStates

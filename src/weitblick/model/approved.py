@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from weitblick.batches.batch import Packed
-from weitblick.batches.layout import Layout
-from weitblick.model.pointer import MemoryPointer, Places
+from weitblick.kernels.pointer import pointer_kernels
+from weitblick.model.bank import ApprovedKeys, Bank, Place, Reader
+from weitblick.model.compiled_pointer import CompiledPointer
+from weitblick.model.plain_pointer import PlainPointer
+from weitblick.model.pointer import MemoryPointer
 from weitblick.model.sources import Sources
 from weitblick.model.words import Pointed, Softmax
 from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
-from weitblick.text.special import BOS, EOS
-
-MOVING = 0.75
-"""Share of a batch's sentences below which the places of those that are left are moved together."""
-
-Place = tuple[int, int]
-"""Document and position of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +26,6 @@ class ApprovedSentence:
 
     source: Sequence[int]
     target: Sequence[int]
-    inside: Sequence[bool]
-
-
-@dataclass(frozen=True)
-class ApprovedKeys:
-    """keys [W + 1, k] of the words of an approved translation and of its end, the log-probabilities [W + 1] that the
-    model gives to these, and what it would have said instead, favourite [W + 1]; the others as above."""
-
-    keys: Tensor
-    expected: Tensor
-    favourite: Tensor
-    source: Sequence[int]
-    words: Sequence[int]
     inside: Sequence[bool]
 
 
@@ -72,20 +53,8 @@ def approved_keys(
     return [found[index] for index in range(len(approved))]
 
 
-@dataclass(frozen=True)
-class Reader:
-    """What a sentence may point at: approved translations by their number, and their distances."""
-
-    source: Sequence[int]
-    numbers: Sequence[int]
-    distances: Sequence[float]
-
-
 class Approved:
-    """The pointer of some sentences to approved translations (see `words.Pointer`).
-
-    A batch's places are gathered when it begins; while its sentences are decoded they are kept as its layout is.
-    """
+    """The pointer of some sentences to approved translations (see `words.Pointer`), compiled where it can be."""
 
     def __init__(
         self,
@@ -97,150 +66,23 @@ class Approved:
         """`origins`: whatever the caller wants to be told of an approved translation that a word came from."""
         self.pointer, self.readers, self.origins = pointer, readers, origins
         self._bank = Bank(approved, pointer)
-        self._layout: Layout | None = None
-        self._rows: list[Place] = []
-        self._places: Places | None = None
-        self._staying: Tensor | None = None  # which rows of the places are still wanted, if not all
-        self._steps = 1
 
     def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
-        layout = target.layout
-        if layout is not self._layout:
-            self._enter(layout)
-        if self._places is None:
-            return None
-        if layout.longest == 1:  # a step of beam search: the hypotheses of a sentence stand together
-            return self._step(self.pointer.keys(states).unflatten(0, (-1, self._steps)), target.tokens, words)
-        padded = self.pointer(
-            layout.pad(self.pointer.keys(states)), layout.pad(target.tokens), self._places, _padded(words, layout)
-        )
-        kept = layout.padded_index
-        return self._in_bank(padded[kept])
+        kernels = pointer_kernels(states.attended)
+        if kernels is not None and self.pointer.section.dimension % kernels.lanes == 0:
+            return self._compiled.point(kernels, states, words, target)
+        return self._plain.point(states, words, target)
 
-    def _step(self, queries: Tensor, tokens: Tensor, words: Softmax) -> Pointed:
-        """queries [S, K, k], tokens [S * K]. Places of sentences that have left stay for a while: to move those of all
-        others takes longer than to look at a few in vain."""
-        tokens = tokens.view(-1, self._steps)
-        assert self._places is not None
-        if self._staying is None:
-            return self._in_bank(self.pointer(queries, tokens, self._places, words.look_up))
-        size = (len(self._places.keys), self._steps)
-        every = queries.new_zeros(*size, queries.shape[-1]).index_copy_(0, self._staying, queries)
-        previous = tokens.new_zeros(size).index_copy_(0, self._staying, tokens)
-        rows = torch.arange(size[0] * size[1], device=tokens.device).view(size)[self._staying].flatten()
+    @cached_property
+    def _compiled(self) -> CompiledPointer:
+        return CompiledPointer(self.pointer, self._bank, self.readers)
 
-        def look_up(ids: Tensor) -> tuple[Tensor, Tensor]:
-            found, highest = words.look_up(ids[rows])
-            return (
-                found.new_zeros(ids.shape).index_copy_(0, rows, found),
-                highest.new_zeros(len(ids)).index_copy_(0, rows, highest),
-            )
-
-        return self._in_bank(self.pointer(every, previous, self._places, look_up)[rows])
-
-    def _in_bank(self, pointed: Pointed) -> Pointed:
-        """Places of a batch, which is as wide as the longest that it may point at, as those of the whole bank."""
-        if pointed.places is None or self._places is None:
-            return pointed
-        width = self._places.ids.shape[-1]
-        places = pointed.places // width * self._bank.width + pointed.places % width
-        return Pointed(pointed.share, pointed.ids, pointed.weights, places)
+    @cached_property
+    def _plain(self) -> PlainPointer:
+        return PlainPointer(self.pointer, self._bank, self.readers)
 
     def origin(self, document: int, position: int, index: int) -> tuple[int, int]:
         """The approved translation, by its number, and the word in it, of a place that `point` gave."""
         reader = self.readers[document, position]
         sentence, word = divmod(index, self._bank.width)
         return reader.numbers[sentence], word
-
-    def _enter(self, layout: Layout) -> None:
-        """The places of the sentences of a layout, each sentence once where its hypotheses stand together."""
-        every = list(zip(layout.documents.tolist(), layout.positions.tolist(), strict=True))
-        rows = [place for index, place in enumerate(every) if not index or place != every[index - 1]]
-        grouped = layout.longest == 1 and len(every) % len(rows) == 0
-        self._steps = len(every) // len(rows) if grouped else 1
-        if grouped and every != [place for place in rows for _ in range(self._steps)]:
-            grouped, self._steps = False, 1
-        if not grouped:
-            rows = every
-        known = {place: number for number, place in enumerate(self._rows)}
-        if self._places is not None and layout.longest == 1 and all(place in known for place in rows):
-            staying = torch.tensor([known[place] for place in rows], device=self._places.keys.device)
-            if len(rows) > MOVING * len(self._rows):
-                self._staying = None if rows == self._rows else staying
-                self._layout = layout
-                return
-            self._places = self._places.rows(staying)
-        else:
-            self._places = self._bank.places([self.readers.get(place) for place in rows])
-        self._staying, self._layout, self._rows = None, layout, rows
-
-
-def _padded(words: Softmax, layout: Layout):  # type: ignore[no-untyped-def]
-    """Looks up words of padded steps; what stands at padding is dropped later."""
-
-    def look_up(ids: Tensor) -> tuple[Tensor, Tensor]:
-        found, highest = words.look_up(ids[layout.padded_index])
-        size = layout.sentences * layout.longest
-        of_all, of_best = found.new_zeros(size, ids.shape[1]), highest.new_zeros(size)
-        return (
-            of_all.index_copy(0, layout.padded_index, found),
-            of_best.index_copy(0, layout.padded_index, highest),
-        )
-
-    return look_up
-
-
-class Bank:
-    """Approved translations in one grid of P + 1 rows; the last is empty, for readers with fewer than others."""
-
-    def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:
-        weight = pointer.key.weight
-        self.lengths = [*(len(pair.keys) for pair in approved), 1]
-        self.sources = [frozenset(pair.source) for pair in approved]
-        self.width = max(self.lengths)
-        shape = (len(approved) + 1, self.width)
-        self.keys = weight.new_zeros(*shape, weight.shape[0])
-        ids = torch.zeros(shape, dtype=torch.long)
-        previous = torch.full(shape, -1, dtype=torch.long)
-        inside, real = torch.zeros(shape, dtype=torch.bool), torch.zeros(shape, dtype=torch.bool)
-        expected, favourite = torch.zeros(shape), torch.zeros(shape, dtype=torch.long)
-        for row, pair in enumerate(approved):
-            count = len(pair.keys)
-            self.keys[row, :count] = pair.keys.to(weight)
-            ids[row, :count] = torch.tensor([*pair.words, EOS])
-            previous[row, :count] = torch.tensor([BOS, *pair.words])
-            inside[row, : count - 1] = torch.tensor(list(pair.inside), dtype=torch.bool)
-            real[row, :count] = True
-            expected[row, :count] = pair.expected.to(expected)
-            favourite[row, :count] = pair.favourite.to(favourite)
-        self.tables = [table.to(weight.device) for table in (ids, previous, inside, real, expected, favourite)]
-
-    def places(self, readers: Sequence[Reader | None]) -> Places | None:
-        count = max((len(reader.numbers) for reader in readers if reader is not None), default=0)
-        if count == 0:
-            return None
-        empty = len(self.keys) - 1
-        numbers, distances, overlaps = [], [], []
-        for reader in readers:
-            own = list(reader.numbers) if reader is not None else []
-            padding = count - len(own)
-            numbers.append(own + [empty] * padding)
-            distances.append([*(reader.distances if reader is not None else ()), *[0.0] * padding])
-            of_own = overlap(reader.source, [self.sources[number] for number in own]) if reader is not None else []
-            overlaps.append(of_own + [0.0] * padding)
-        index = torch.tensor(numbers, device=self.keys.device)
-        width = max(self.lengths[number] for row in numbers for number in row)
-        ids, previous, inside, real, expected, favourite = (table[:, :width][index] for table in self.tables)
-        distance, shared = self.keys.new_tensor(distances), self.keys.new_tensor(overlaps)
-        keys = self.keys[:, :width][index]
-        return Places(keys, ids, previous, inside, real, distance, shared, expected, favourite)
-
-
-def overlap(source: Sequence[int], others: Sequence[frozenset[int]]) -> list[float]:
-    """How much of a source each of the others has, 0 to 1: what few of them have counts for more."""
-    own = frozenset(source)
-    shared = [own & other for other in others]
-    having = Counter(word for words in shared for word in words)
-    weights = {word: math.log1p((len(others) + 1) / (1 + having[word])) for word in own}
-    total = sum(weights.values()) or 1.0
-    return [sum(weights[word] for word in words) / total for words in shared]

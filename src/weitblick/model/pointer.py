@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +26,8 @@ from weitblick.sentence.sentence_model import DecoderStates
 
 MOST_PLACES = 16
 """Places that share in the mixture: those with the greatest weights."""
+STRIP = 16
+"""Places that lie together: a translation is filled up to whole strips, not to the longest of all."""
 FEATURES = 14
 REFUSED = 9
 """Which of the features says how far the model wants again what a human did not want."""
@@ -38,6 +41,8 @@ NEARNESS = 0.313
 sentences before."""
 SELECTION = 0.4
 """How sharply sentences are chosen: of two, that with a best score lower by 1 / this is left out."""
+SHARED = 2
+"""Keys of all, in those of one sentence, up to which all are multiplied at once."""
 FAR_BELOW = -1e4
 START_SHARE = -2.0
 
@@ -47,28 +52,58 @@ LookUp = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class Places:
-    """What S sentences may point at: C approved translations each, of at most W words.
+    """What S sentences may point at: R strips each of STRIP places, P in all, of C approved translations. A strip is
+    part of one translation, which may have several; what is missing is filled up. Strip r has the places r, R + r,
+    2R + r, ...: the greatest of each strip are then found along contiguous memory.
 
-    keys       [S, C, W, k] of length one         ids  [S, C, W] the word at each place
-    previous   [S, C, W] the piece before it      inside  [S, C, W] whether it continues a word
-    real       [S, C, W] false at padding         distance  [S, C] of the approval: 0 is the nearest
+    keys       [N, k] of length one, of all that anybody may point at, 0 at padding
+    index      [S, P] which of these stands at each place
+    ids        [S, P] the word at each place
+    previous   [S, P] the piece before it                inside  [S, P] whether it continues a word
+    expected   [S, P] log-probability that the model itself gave the word there: what a human has corrected is low
+    favourite  [S, P] the word that the model itself would have said there
+    before     [S, P] added to the score of a place: a word inside another, the distance of the approval; FAR_BELOW at
+               padding
+    number     [S, P] of a place among all that a sentence may point at, for whoever explains
+    owner      [S, R] the translation that a strip is of
+    there      [S, C] false where a sentence has fewer translations than others
     overlap    [S, C] how much of the sentence's source the approved source has, 0 to 1
-    expected   [S, C, W] log-probability that the model itself gave the word there: what a human has corrected is low
-    favourite  [S, C, W] the word that the model itself would have said there
     """
 
     keys: Tensor
+    index: Tensor
     ids: Tensor
     previous: Tensor
     inside: Tensor
-    real: Tensor
-    distance: Tensor
-    overlap: Tensor
     expected: Tensor
     favourite: Tensor
+    before: Tensor
+    number: Tensor
+    owner: Tensor
+    there: Tensor
+    overlap: Tensor
+
+    @cached_property
+    def same(self) -> Tensor:
+        """[S, P] added to the score of a place where the piece before it is the one just written."""
+        return torch.where(self.inside, CARRIED_ON - BROKEN_OFF, FOLLOWED)
+
+    @cached_property
+    def own_keys(self) -> Tensor | None:
+        """[S, P, k]; None where all may point at much the same, so that one product with all keys is less work."""
+        return None if len(self.keys) <= SHARED * self.index.shape[1] else self.keys[self.index]
+
+    def similar(self, queries: Tensor) -> Tensor:
+        """[S, Q, k] -> [S, Q, P]"""
+        if self.own_keys is not None:  # the larger factor first: it is read as it stands
+            return torch.bmm(self.own_keys, queries.transpose(1, 2)).transpose(1, 2)
+        index = self.index[:, None].expand(-1, queries.shape[1], -1)
+        return (queries @ self.keys.t()).gather(2, index)
 
     def rows(self, index: Tensor) -> Places:
-        return Places(*(getattr(self, field.name).index_select(0, index) for field in fields(self)))
+        """Those of some of the sentences."""
+        own = (getattr(self, field.name) for field in fields(self) if field.name != "keys")
+        return Places(self.keys, *(table.index_select(0, index) for table in own))
 
 
 @dataclass(frozen=True)
@@ -115,42 +150,50 @@ class MemoryPointer(nn.Module):
         return Pointed(share * found.anything, found.ids, found.weights, found.index)
 
     def find(self, queries: Tensor, previous: Tensor, places: Places, look_up: LookUp) -> Found:
-        s, c, w, k = places.keys.shape
         steps = queries.shape[1]
-        similar = torch.bmm(queries, places.keys.view(s, c * w, k).transpose(1, 2)).unflatten(
-            -1, (c, w)
-        )  # [S, Q, C, W]
-        scores = similar * SHARPNESS + _carried_on(previous, places)
-        scores = scores - (NEARNESS * places.distance.log1p())[:, None, :, None]
-        scores = scores.masked_fill(~places.real[:, None], FAR_BELOW)
-        weights = self._select(scores, places.real.any(-1)[:, None]).flatten(2).flatten(0, 1)  # [T, C * W]
-        chosen, index = weights.topk(min(MOST_PLACES, weights.shape[-1]))
-        chosen = chosen / chosen.sum(-1, keepdim=True).clamp_min(1e-9)
-        ids, favourites = (_of_places(table, index) for table in (places.ids, places.favourite))
-        likest = similar.flatten(2).amax(-1).flatten().clamp_min(0)  # padding has no key, and a similarity of 0
+        similar = places.similar(queries)  # [S, Q, P]
+        scores = torch.add(places.before[:, None], similar, alpha=SHARPNESS)
+        scores = scores + (previous[:, :, None] == places.previous[:, None]) * places.same[:, None]
+        best, index = self._select(scores, places)  # [S, Q, n]
+        weights, index = best.softmax(-1).flatten(0, 1), index.flatten(0, 1)  # [T, n]
+        ids, favourites, expected = (_of_places(x, index) for x in (places.ids, places.favourite, places.expected))
+        likest = similar.amax(-1).flatten().clamp_min(0)
         inside = _of_places(places.inside, index[:, :1])[:, 0]
-        expected = (chosen * _of_places(places.expected, index)).sum(-1)
-        overlaps = places.overlap.repeat_interleave(steps, 0)
-        sentence = (chosen * overlaps.gather(1, index // w)).sum(-1), overlaps.amax(-1)
-        features = _features(chosen, ids, favourites, (likest, inside, expected, *sentence), look_up)
-        anything = places.real.flatten(1).any(1).repeat_interleave(steps)
-        return Found(ids, chosen, index, features, anything)
+        overlaps = _of_places(places.overlap, _of_places(places.owner, index % places.owner.shape[1]))
+        best_overlap = places.overlap.amax(-1).repeat_interleave(steps)
+        of_places = likest, inside, (weights * expected).sum(-1), (weights * overlaps).sum(-1), best_overlap
+        features = _features(weights, ids, favourites, of_places, look_up)
+        anything = places.there.any(1).repeat_interleave(steps)
+        return Found(ids, weights, _of_places(places.number, index), features, anything)
 
-    def _select(self, scores: Tensor, there: Tensor) -> Tensor:
-        """Scores [S, Q, C, W] -> weights: the few sentences whose best words match best, then the words of those;
-        there [S, 1, C]: sentences that there are."""
+    def decide(
+        self, weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Sequence[Tensor], look_up: LookUp
+    ) -> Tensor:
+        """[T] the share of the pointer, from what `_features` reads."""
+        return self.share(_features(weights, ids, favourites, of_places, look_up)).sigmoid()[:, 0]
+
+    @property
+    def share_layers(self) -> list[nn.Linear]:
+        return [layer for layer in self.share if isinstance(layer, nn.Linear)]
+
+    def _select(self, scores: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        """Scores [S, Q, P] -> those of the best places and which these are [S, Q, n]: of the few sentences whose best
+        words match best, the best words. The n best lie in the n strips with the best maxima."""
+        strips = scores.unflatten(-1, (STRIP, -1))  # [S, Q, STRIP, R]
+        best = strips.amax(-2)  # [S, Q, R]
         if self.section.sentence_attention == "sparse":
-            best = scores.amax(-1)  # [S, Q, C]
-            chosen = sparsemax(best * SELECTION, there.expand(best.shape)) > 0
-            scores = scores.masked_fill(~chosen[..., None], FAR_BELOW)
-        return scores.flatten(2).softmax(-1).view(scores.shape)
-
-
-def _carried_on(previous: Tensor, places: Places) -> Tensor:
-    """[S, Q, C, W] what the piece before a place adds to its score."""
-    same = previous[:, :, None, None] == places.previous[:, None]
-    inside = places.inside[:, None]
-    return same * torch.where(inside, CARRIED_ON - BROKEN_OFF, FOLLOWED) + torch.where(inside, BROKEN_OFF, 0.0)
+            owner, there = places.owner[:, None].expand_as(best), places.there[:, None]
+            of_sentences = best.new_full((*best.shape[:2], there.shape[-1]), FAR_BELOW).scatter_reduce(
+                2, owner, best, "amax"
+            )  # [S, Q, C]
+            chosen = sparsemax(of_sentences * SELECTION, there.expand(of_sentences.shape)) > 0
+            best = best.masked_fill(~chosen.gather(2, owner), FAR_BELOW)
+        maxima, top = best.topk(min(MOST_PLACES, best.shape[2]))  # [S, Q, m]
+        few = strips.gather(3, top[:, :, None].expand(-1, -1, STRIP, -1))  # [S, Q, STRIP, m]
+        few = few.masked_fill((maxima == FAR_BELOW)[:, :, None], FAR_BELOW).flatten(2)
+        found, place = few.topk(min(MOST_PLACES, few.shape[2]))
+        count = top.shape[2]
+        return found, top.gather(2, place % count) + place // count * best.shape[2]
 
 
 def share_network(hidden: int) -> nn.Sequential:
@@ -195,5 +238,5 @@ def _features(weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Seque
 
 
 def _of_places(table: Tensor, index: Tensor) -> Tensor:
-    """[S, C, W] at places [T, n] of the sentence of each step -> [T, n]"""
-    return table.flatten(1).gather(1, index.reshape(len(table), -1)).view(index.shape)
+    """[S, P] at places [T, n] of the sentence of each step -> [T, n]"""
+    return table.gather(1, index.reshape(len(table), -1)).view(index.shape)

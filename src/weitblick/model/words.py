@@ -26,6 +26,8 @@ from weitblick.sentence.candidates import (
     best_words_allowed,
     best_words_of,
     best_words_rescored,
+    logits_of,
+    normalisers,
 )
 from weitblick.sentence.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.sentence.sentence_model import DecoderStates
@@ -93,8 +95,8 @@ class Softmax:
         """[T] whether these words [n] together have a probability of EXPECTED or more."""
         if self.is_step:
             return self.step.log_probabilities(ids.expand(len(self), -1)).exp().sum(-1) >= EXPECTED
-        parts = [self.table(rows)[:, ids].exp().sum(-1) >= EXPECTED for rows in self.chunks()]
-        return torch.cat(parts) if parts else self.states.new_zeros(0, dtype=torch.bool)
+        logits = torch.addmm(self.bias[ids], self.states, self.weight[ids].t()).float()
+        return (logits - self._of_all_words[0][:, None]).exp().sum(-1) >= EXPECTED
 
     @torch.no_grad()
     def judge(self, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -111,14 +113,24 @@ class Softmax:
         """ids [T, n] -> their log-probabilities [T, n] and the highest log-probability of each step [T]."""
         if self.is_step:
             return self.step.log_probabilities(ids), self.step.highest
-        parts = []
-        for rows in self.chunks():
-            table = self.table(rows)
-            parts.append((table.gather(1, ids[rows]), table.amax(-1)))
-        if not parts:
-            return self.states.new_zeros(ids.shape), self.states.new_zeros(0)
-        found, highest = zip(*parts, strict=True)
-        return torch.cat(found), torch.cat(highest)
+        normaliser, highest = self._of_all_words
+        return self._logits(ids) - normaliser[:, None], highest
+
+    @cached_property
+    def _of_all_words(self) -> tuple[Tensor, Tensor]:
+        """Of each step [T] the normaliser of its logits and its highest log-probability: one pass over the vocabulary
+        for all who look up a few words."""
+        parts = [normalisers(self.states[rows], self.weight, self.bias) for rows in self.chunks()]
+        normaliser, highest = zip(*parts, strict=True) if parts else ((), ())
+        none = self.states.new_zeros(0, dtype=torch.float32)
+        return torch.cat([*normaliser, none]), torch.cat([*highest, none])
+
+    def _logits(self, ids: Tensor) -> Tensor:
+        """[T, n] of words ids [T, n]."""
+        step = max(1, CHUNK_ELEMENTS // (ids.shape[1] * self.states.shape[1]))
+        chunks = (slice(start, start + step) for start in range(0, len(self), step))
+        parts = [logits_of(self.states[rows], self.weight, self.bias, ids[rows]) for rows in chunks]
+        return torch.cat(parts) if parts else self.states.new_zeros(ids.shape)
 
 
 @dataclass(frozen=True)

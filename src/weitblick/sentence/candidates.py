@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from weitblick.kernels.library import Kernels, kernels_for
+from weitblick.kernels.pointer import pointer_kernels
 from weitblick.text.special import EOS
 
 NEVER_PRODUCED = 2  # PAD and BOS, the first ids
@@ -157,6 +158,26 @@ def best_words_rescored(
     return Candidates(anew - normaliser, ids, end - normaliser[:, 0])
 
 
+def normalisers(states: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Of states [N, d] the logarithm of the sum of exponentials of their logits [N], and the highest of these less
+    that [N]."""
+    compiled = kernels_for(states)
+    if compiled is not None:
+        highest, normaliser = compiled.normalisers(compiled.linear(states, weight, bias))
+    else:
+        logits = torch.addmm(bias, states, weight.t()).float()
+        highest, normaliser = logits.amax(1), logits.logsumexp(1)
+    return normaliser, highest - normaliser
+
+
+def logits_of(states: Tensor, weight: Tensor, bias: Tensor, ids: Tensor) -> Tensor:
+    """[N, n] of words ids [N, n] after states [N, d]."""
+    compiled = kernels_for(states)
+    if compiled is not None and states.shape[1] % compiled.lanes == 0:
+        return compiled.scores(states, weight, bias, ids)
+    return torch.bmm(weight[ids], states[:, :, None])[:, :, 0].float() + bias[ids]
+
+
 class StepLogits:
     """Logits of N hypotheses that are asked twice: some words are looked up, for a pointer or for context, then the
     best are wanted. One pass over the vocabulary serves both."""
@@ -202,6 +223,12 @@ class StepLogits:
     ) -> Candidates:
         """As `best_words`, of (1 - share [N]) softmax + share * weights [N, n] of the words ids [N, n]. Only the best
         words of either can be among the best of the mixture. The logits are spent then."""
+        kernels = pointer_kernels(self.normaliser)
+        if self.compiled is not None and kernels is not None and others is None and not renormalize:
+            rows = self.logits.t()
+            best_own = self.compiled.best(rows, min(count, len(self.logits)), forbidden)
+            mixed = kernels.mix(rows, self.normaliser, best_own, (share, ids, weights), forbidden, EOS)
+            return Candidates(*mixed)
         share = share[:, None]
         same = ids[:, :, None] == ids[:, None]  # [N, n, n]
         said = share * torch.einsum("nab,nb->na", same.to(weights.dtype), weights)

@@ -19,7 +19,7 @@ from weitblick.batches.layout import Layout
 from weitblick.batches.store import CorpusStore
 from weitblick.config.recipe import MemoryStageSection
 from weitblick.memory.selection import Sentences
-from weitblick.model.approved import ApprovedKeys, Bank, Reader
+from weitblick.model.bank import ApprovedKeys, Bank, Reader
 from weitblick.model.pointer import MemoryPointer
 from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
 from weitblick.text.base import TextPipeline

@@ -19,7 +19,8 @@ import torch
 from weitblick.errors import UserError
 from weitblick.memory import Memory, Pair
 from weitblick.memory.selection import Sentences
-from weitblick.model.approved import Approved, ApprovedKeys, ApprovedSentence, Place, Reader, approved_keys
+from weitblick.model.approved import Approved, ApprovedSentence, approved_keys
+from weitblick.model.bank import ApprovedKeys, Place, Reader
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline
 from weitblick.translation.units import Unit

@@ -59,9 +59,9 @@ def changed_by_context(
 
 
 def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor) -> Tensor:
-    """Steps at which another word is the most probable, or the translation's own is less so; without pointers, only
-    those that context decides can be."""
-    if before.pointed is None and after.pointed is None:
+    """Steps at which another word is the most probable, or the translation's own is less so; where pointers say the
+    same before and after, only those that context decides can be."""
+    if before.pointed is after.pointed:
         decided = [words.decided.steps for words in (before, after) if words.decided is not None]
         steps = torch.cat([*decided, torch.arange(0, device=before.states.device)]).unique()
     else:

@@ -1,0 +1,187 @@
+"""The compiled step of the pointer to approved translations as functions of tensors; see pointer.c."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from weitblick.kernels.library import Kernels, kernels_for
+
+_POINTER, _LONG, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
+_TABLES = ("keys", "ids", "previous", "favourite", "expected", "inside", "before", "same")
+_CANDIDATES = ("first", "start", "length", "nearness", "overlap")
+
+
+class _Places(ctypes.Structure):
+    _fields_ = [
+        ("size", _LONG),
+        ("width", _LONG),
+        *((name, _POINTER) for name in (*_TABLES, *_CANDIDATES)),
+        ("sharpness", _FLOAT),
+        ("selection", _FLOAT),
+    ]
+
+
+class _Network(ctypes.Structure):
+    _fields_ = [("hidden", _LONG), ("weight", _POINTER * 3), ("bias", _POINTER * 3)]
+
+
+_ARGUMENTS = {
+    "find_places": [_POINTER] * 4 + [_LONG] * 2 + [_POINTER] * 4 + [_INT],
+    "decide_share": [_POINTER, _LONG, _LONG, *[_POINTER] * 7],
+    "mix": [
+        _POINTER, _LONG, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 2, _LONG, _POINTER, *[_LONG] * 3, *[_POINTER] * 3,
+    ],
+}  # fmt: skip
+
+
+class PlaceTables:
+    """Places of approved translations, and which of them each reader may point at, as the kernels read them: what
+    these are stands in pointer.c."""
+
+    def __init__(
+        self, tables: dict[str, Tensor], candidates: dict[str, Tensor], width: int, sharpness: float, selection: float
+    ) -> None:
+        lanes = 16  # behind the last place there must be something to read
+        kept = {name: nn.functional.pad(tables[name], (0, lanes)).contiguous() for name in _TABLES[1:]}
+        kept |= {"keys": tables["keys"].contiguous(), **{name: candidates[name].contiguous() for name in _CANDIDATES}}
+        self._kept = kept  # the addresses below are those of these tensors
+        self.places = _Places(
+            tables["keys"].shape[1],
+            width,
+            *(kept[name].data_ptr() for name in (*_TABLES, *_CANDIDATES)),
+            sharpness,
+            selection,
+        )
+
+
+@dataclass(frozen=True)
+class Located:
+    """What T steps find: words [T, 2n] at the best places and, behind these, what the model itself wished there;
+    weights and places [T, n]; about [T, OF_PLACES]: how like, inside a word, expected, overlap, best overlap."""
+
+    words: Tensor
+    weights: Tensor
+    places: Tensor
+    about: Tensor
+
+
+class PointerKernels:
+    """See `pointer_kernels`."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.call, self.lanes = kernels.call, kernels.lanes
+        for name, arguments in _ARGUMENTS.items():
+            function = getattr(self.call, name)
+            function.argtypes, function.restype = arguments, None
+        self.features, self.of_places, self.most_hidden = (
+            self._constant(name) for name in ("pointer_features", "pointer_of_places", "pointer_most_hidden")
+        )
+
+    def _constant(self, name: str) -> int:
+        function = getattr(self.call, name)
+        function.restype = _LONG
+        return int(function())
+
+    def find(self, tables: PlaceTables, queries: Tensor, readers: Tensor, previous: Tensor, most: int) -> Located:
+        """queries [T, k] of any length, readers [T] (-1: none), previous [T] the word that each step has read."""
+        steps = len(queries)
+        words = torch.empty(steps, 2 * most, dtype=torch.long)
+        places = torch.empty(steps, most, dtype=torch.long)
+        weights, about = queries.new_empty(steps, most), queries.new_empty(steps, self.of_places)
+        queries, previous = queries.contiguous(), previous.contiguous()
+        self.call.find_places(
+            ctypes.byref(tables.places),
+            queries.data_ptr(),
+            readers.data_ptr(),
+            previous.data_ptr(),
+            steps,
+            most,
+            words.data_ptr(),
+            weights.data_ptr(),
+            places.data_ptr(),
+            about.data_ptr(),
+            torch.get_num_threads(),
+        )
+        return Located(words, weights, places, about)
+
+    def knows(self, layers: Sequence[nn.Linear]) -> bool:
+        """Whether these are a network that `share` computes: another model may have other features."""
+        hidden = layers[0].out_features
+        shapes = [(self.features, hidden), (hidden, hidden), (hidden, 1)]
+        return hidden <= self.most_hidden and [(layer.in_features, layer.out_features) for layer in layers] == shapes
+
+    def share(self, layers: Sequence[nn.Linear], found: Located, own: Tensor, highest: Tensor) -> tuple[Tensor, Tensor]:
+        """own [T, 2n] the model's log-probabilities of the words found, highest [T] of its best word -> the pointer's
+        share [T], and the features [T, FEATURES] by which it is decided."""
+        steps, most = found.weights.shape
+        weights, biases = (
+            (_POINTER * 3)(*(getattr(x, name).data_ptr() for x in layers)) for name in ("weight", "bias")
+        )
+        features, share = own.new_empty(steps, self.features), own.new_empty(steps)
+        own, highest = own.contiguous(), highest.contiguous()
+        self.call.decide_share(
+            ctypes.byref(_Network(layers[0].out_features, weights, biases)),
+            steps,
+            most,
+            found.words.data_ptr(),
+            found.weights.data_ptr(),
+            found.about.data_ptr(),
+            own.data_ptr(),
+            highest.data_ptr(),
+            features.data_ptr(),
+            share.data_ptr(),
+        )
+        return share, features
+
+    def mix(
+        self,
+        logits: Tensor,
+        normaliser: Tensor,
+        best: tuple[Tensor, Tensor],
+        pointed: tuple[Tensor, Tensor, Tensor],
+        barred: int,
+        ending: int,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Of logits [N, V] with normalisers [N], the values and ids [N, count] of the best, mixed with share [N], words
+        [N, n] and weights [N, n] of a pointer: log-probabilities and ids [N, count] of the best, none of them below
+        `barred`, and the log-probability of the word `ending` [N]."""
+        (values, ids), (share, words, weights) = best, pointed
+        words = words if words.stride(1) == 1 else words.contiguous()
+        weights, share = weights.contiguous(), share.contiguous()
+        found, chosen, end = torch.empty_like(values), torch.empty_like(ids), torch.empty_like(normaliser)
+        self.call.mix(
+            logits.data_ptr(),
+            *logits.shape,
+            normaliser.data_ptr(),
+            values.data_ptr(),
+            ids.data_ptr(),
+            values.shape[1],
+            share.data_ptr(),
+            words.data_ptr(),
+            words.stride(0),
+            weights.data_ptr(),
+            weights.shape[1],
+            barred,
+            ending,
+            found.data_ptr(),
+            chosen.data_ptr(),
+            end.data_ptr(),
+        )
+        return found, chosen, end
+
+
+@cache
+def _pointer_kernels(kernels: Kernels) -> PointerKernels:
+    return PointerKernels(kernels)
+
+
+def pointer_kernels(x: Tensor) -> PointerKernels | None:
+    """The kernels of the pointer, if there are any that can compute with `x`."""
+    compiled = kernels_for(x)
+    return None if compiled is None else _pointer_kernels(compiled)
