@@ -1,4 +1,4 @@
-"""Compiles kernels.c for this very processor, into the user's cache."""
+"""Compiles the C files beside it for this very processor, into the user's cache."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from pathlib import Path
 from weitblick.errors import UserError
 from weitblick.files import atomic_path, make_folder
 
-SOURCE = Path(__file__).parent / "kernels.c"
+FOLDER = Path(__file__).parent
 OPTIONS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-fPIC")
 COMPILERS = ("cc", "gcc", "clang")
 
 
 def library_path() -> Path:
     """Where the library for this source and this processor is, or would be."""
-    told = "\n".join([SOURCE.read_text(encoding="utf-8"), *OPTIONS, platform.machine(), _processor()])
+    texts = [path.read_text(encoding="utf-8") for path in (*_sources(), *sorted(FOLDER.glob("*.h")))]
+    told = "\n".join([*texts, *OPTIONS, platform.machine(), _processor()])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "weitblick" / f"kernels-{hashlib.sha256(told.encode()).hexdigest()[:16]}.so"
+
+
+def _sources() -> list[Path]:
+    return sorted(FOLDER.glob("*.c"))
 
 
 def _processor() -> str:
@@ -42,10 +47,12 @@ def build() -> Path:
     make_folder(path.parent)
     with atomic_path(path) as written:
         # Not linked against a library of OpenMP: the one that PyTorch has loaded is to be the only one.
-        compiled = written.with_suffix(".o")
-        _run([compiler, *OPTIONS, "-c", str(SOURCE), "-o", str(compiled)])
-        _run([compiler, "-shared", str(compiled), "-o", str(written), "-lm"])
-        compiled.unlink()
+        objects = [written.with_suffix(f".{source.stem}.o") for source in _sources()]
+        for source, compiled in zip(_sources(), objects, strict=True):
+            _run([compiler, *OPTIONS, "-c", str(source), "-o", str(compiled)])
+        _run([compiler, "-shared", *map(str, objects), "-o", str(written), "-lm"])
+        for compiled in objects:
+            compiled.unlink()
     return path
 
 
