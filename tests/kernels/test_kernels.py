@@ -23,6 +23,7 @@ from weitblick.kernels.library import Kernels
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
 from weitblick.sentence import candidates, quantized
+from weitblick.sentence.transformer import Transformer
 from weitblick.translation.beam import SearchOptions, beam_search
 from weitblick.translation.quantization import quantize_linears
 
@@ -171,6 +172,43 @@ def translations(found: DocumentModel, beam: int, sources: list[list[int]]) -> l
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "swish"])
+@pytest.mark.parametrize("hypotheses", [1, 3])
+def test_a_step_of_the_decoder_is_that_of_its_layers(
+    used: Kernels, norm: str, activation: str, hypotheses: int
+) -> None:
+    """Of all layers in one call, and of some sentences after others have left."""
+    own = model(norm=norm, activation=activation).sentence
+    assert isinstance(own, Transformer)
+    source = pack_source(SOURCES)
+    memory = own.encode(source.tokens, source.layout)
+    ours, exact = own.start(memory, source.layout), own.start(memory, source.layout)
+    assert ours.compiled is not None
+    exact.compiled = None
+    sentences = len(SOURCES)
+    for step in range(70):  # more than there is room for at first
+        each = hypotheses if step else 1
+        tokens = torch.arange(sentences * each) % 80 + step % 7
+        found, layers = own.step(tokens, ours), own.step(tokens, exact)
+        torch.testing.assert_close(found.final, layers.final, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(found.attended, layers.attended, rtol=1e-4, atol=1e-5)
+        kept = torch.arange(sentences * each).view(sentences, each)
+        if step == 20:
+            sentences, kept = 2, kept[[0, 3]]
+            for cache in (ours, exact):
+                cache.select_sentences(torch.tensor([0, 3]))
+        chosen = kept[:, [0] * hypotheses if step == 0 else list(range(hypotheses))[::-1]].flatten()
+        for cache in (ours, exact):
+            cache.select_hypotheses(chosen)
+
+
+def test_a_gelu_decoder_goes_layer_by_layer(used: Kernels) -> None:
+    own = model(activation="gelu").sentence
+    source = pack_source(SOURCES)
+    assert own.start(own.encode(source.tokens, source.layout), source.layout).compiled is None  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_translations_are_those_of_pytorch(
     compiled: Kernels, monkeypatch: pytest.MonkeyPatch, norm: str, beam: int
@@ -198,6 +236,17 @@ def test_8_bit_layers_are_those_of_pytorch(compiled: Kernels, monkeypatch: pytes
         torch.testing.assert_close(ours(x), exact, rtol=1e-3, atol=1e-2 * float(exact.std()))
         assert torch.equal(ours(x[:1]), ours(x)[:1])
         assert torch.equal(ours(x, rectified=True), ours(x).relu())
+
+
+def test_weights_have_as_many_levels_as_never_overflow(used: Kernels) -> None:
+    if not used.integer_columns:
+        pytest.skip("no 8-bit kernels for this processor")
+    size, levels = 64, quantized.weight_levels(64)
+    integers = torch.full((5, size), levels, dtype=torch.int8)
+    for sign in (1, -1):
+        packed = library.PackedIntegers(used, integers * sign, torch.ones(5), None, 0)
+        exact = torch.full((3, 5), float(sign * levels * size))
+        torch.testing.assert_close(used.linear_integers(torch.ones(3, size), packed), exact)
 
 
 @pytest.mark.parametrize("beam", [1, 4])

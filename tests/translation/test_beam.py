@@ -13,6 +13,7 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.sentence.candidates import STRIP, best_words
 from weitblick.sentence.loss import token_log_probabilities
 from weitblick.text.special import BOS, EOS, PAD
+from weitblick.translation import beam as beam_module
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 
 NONE = {"kind": "none"}
@@ -23,6 +24,24 @@ def search(model: DocumentModel, sources: list[list[int]], **options) -> list[li
     with torch.no_grad():
         memory, _ = model.encode(packed, None)
     return beam_search(model, memory, packed.layout, None, SearchOptions(**options))
+
+
+@pytest.mark.parametrize("end", [-5.0, 0.5, 2.0])  # at the limit only, at different steps, early
+@pytest.mark.parametrize("free_end", [False, True])
+def test_greedy_search_is_a_beam_of_one(end: float, free_end: bool) -> None:
+    model = tiny_model(NONE)
+    model.sentence.generation = model.sentence.generation.model_copy(update={"free_end": free_end})
+    with torch.no_grad():
+        model.sentence.output_bias[EOS] += end
+    packed = pack_source(random_ids([4, 9, 2, 6, 1]))
+    with torch.no_grad():
+        memory, _ = model.encode(packed, None)
+        how = model, memory, packed.layout, None, SearchOptions(beam=1, length_penalty=0.7), None
+        greedy, beam = beam_module._Greedy(*how).run(), beam_module._Search(*how).run()
+    for (ours,), (exact,) in zip(greedy, beam, strict=True):
+        assert ours.ids == exact.ids
+        assert ours.score == pytest.approx(exact.score, abs=1e-5)
+        assert ours.word_log_probabilities == pytest.approx(exact.word_log_probabilities, abs=1e-5)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ import pytest
 import torch
 from tiny_models import SOURCES, tiny_pipeline, tiny_translation_model
 
+from weitblick.context.module import Bank
 from weitblick.documents.document import Document, Sentence
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.words import Decided, Softmax, WordDistribution
@@ -88,3 +89,34 @@ def test_a_word_that_only_loses_is_reason_enough() -> None:
     after = WordDistribution(softmax, decided=Decided(torch.tensor([5, 6]), torch.tensor([0, 2]), scores))
     labels = torch.tensor([6, 6, 6])
     assert verification._steps_that_differ(WordDistribution(softmax), after, labels).tolist() == [0]
+
+
+@pytest.mark.parametrize("words", [list(range(4, 100)), [20, 30, 40]], ids=["all", "three"])
+def test_what_a_search_tells_of_expected_words_is_what_a_pass_over_all_words_tells(
+    words: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[set[int]] = []
+
+    class Listening(verification.Verification):
+        def changed(self, bank: Bank | None) -> set[int]:
+            told.append(super().changed(bank))
+            return told[-1]
+
+    monkeypatch.setattr(window, "Verification", Listening)
+    own = model(words)
+    with torch.no_grad():
+        own.sentence.output_bias[words] += 3.0  # expected somewhere
+    translator = Translator(own, tiny_pipeline())
+    with_search = translator.translate(DOCUMENT).targets
+    passed: list[set[int]] = []
+
+    def passing(*arguments):  # type: ignore[no-untyped-def]
+        parts = list(verification.changed_by_context(*arguments))
+        passed.append({index for part in parts for index in part})
+        return parts
+
+    monkeypatch.setattr(window, "told_by_search", lambda model, options: False)
+    monkeypatch.setattr(window, "changed_by_context", passing)
+    assert translator.translate(DOCUMENT).targets == with_search
+    assert told == passed
+    assert told[0]

@@ -23,10 +23,12 @@ _ARGUMENTS = {
     "linear": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _INT, _INT],
     "add_norm": [_POINTER, _POINTER, _POINTER, _POINTER, _FLOAT, _LONG, _LONG, _POINTER, _POINTER],
     "attend": [_POINTER, _LONG, _POINTER, _POINTER, _POINTER, _POINTER, _INT, *[_LONG] * 5, _POINTER, _INT],
-    "normalisers": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _INT],
     "scores": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _POINTER, _LONG, _POINTER],
+    "normalisers": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _INT],
+    "choose": [_POINTER, *[_LONG] * 4, *[_POINTER, _LONG] * 2, _LONG, _POINTER, _LONG, *[_POINTER] * 5, _INT],
     "pack_integers": [_POINTER, _LONG, _LONG, _POINTER],
     "linear_integers": [_POINTER, _LONG, _LONG, _INT, *[_POINTER] * 4, _LONG, _POINTER, _POINTER, _POINTER, _INT, _INT],
+    "decoder_step": [_POINTER, _POINTER, _INT],
     "best": [_POINTER, *[_LONG] * 4, _POINTER, _POINTER, _INT],
 }
 
@@ -71,6 +73,7 @@ class Kernels:
         for name, arguments in _ARGUMENTS.items():
             function = getattr(self.call, name)
             function.argtypes, function.restype = arguments, None
+        self.call.space_needed.argtypes, self.call.space_needed.restype = [_POINTER, _LONG], _LONG
         self.panel, self.lanes, self.integer_columns = map(self._constant, ("panel_width", "lanes", "integer_columns"))
 
     def _constant(self, name: str) -> int:
@@ -80,7 +83,7 @@ class Kernels:
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None, rectified: bool = False) -> Tensor:
         """[..., K] -> [..., N]: x W' + b, and what is below zero becomes zero if `rectified`."""
-        packed = self._packed(weight)
+        packed = self.packed(weight)
         x = x.contiguous()
         out = x.new_empty(*x.shape[:-1], packed.columns)
         self.call.linear(
@@ -96,7 +99,7 @@ class Kernels:
         )
         return out
 
-    def _packed(self, weight: Tensor) -> Packed:
+    def packed(self, weight: Tensor) -> Packed:
         """Kept at the weight itself, and made anew when it has changed."""
         found: Packed | None = getattr(weight, KEPT, None)
         if found is None or found.made_of != _state(weight):
@@ -195,6 +198,42 @@ class Kernels:
         )
         return out
 
+    def choose(
+        self,
+        logits: Tensor,
+        count: int,
+        forbidden: int,
+        never: Tensor | None,
+        others: Tensor | None,
+        end: int,
+        anew: tuple[Tensor, Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities and ids [N, count] of the best words of logits [N, V], which are overwritten, and the
+        log-probability [N] of the word `end`. The first `forbidden` ids, and `others`, are not chosen; words `never`
+        have no probability. anew: states [N, d], d a multiple of `lanes`, weight [V, d] and bias [V], from which the
+        logits of words that were chosen are computed anew."""
+        values, ends = logits.new_empty(len(logits), count), logits.new_empty(len(logits))
+        ids = torch.empty(len(logits), count, dtype=torch.long)
+        states, weight, bias = (None, None, None) if anew is None else (x.contiguous() for x in anew)
+        self.call.choose(
+            logits.data_ptr(),
+            *logits.shape,
+            forbidden,
+            count,
+            *_pointer_and_size(never),
+            *_pointer_and_size(others),
+            end,
+            None if states is None else states.data_ptr(),
+            0 if states is None else states.shape[1],
+            None if weight is None else weight.data_ptr(),
+            None if bias is None else bias.data_ptr(),
+            values.data_ptr(),
+            ids.data_ptr(),
+            ends.data_ptr(),
+            torch.get_num_threads(),
+        )
+        return values, ids, ends
+
     def best(self, logits: Tensor, count: int, forbidden: int) -> tuple[Tensor, Tensor]:
         """Values and ids [N, count] of the highest logits [N, V], best first; none of the first `forbidden` ids."""
         values = logits.new_empty(len(logits), count)
@@ -209,6 +248,10 @@ class Kernels:
             torch.get_num_threads(),
         )
         return values, ids
+
+
+def _pointer_and_size(ids: Tensor | None) -> tuple[int | None, int]:
+    return (None, 0) if ids is None else (ids.data_ptr(), len(ids))
 
 
 def load(path: Path) -> Kernels:

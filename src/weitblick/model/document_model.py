@@ -19,6 +19,7 @@ from weitblick.model.sources import Sources
 from weitblick.model.words import Decided, Pointer, Softmax, WordDistribution
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
+Listener = Callable[[Packed, DecoderStates], None]
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 T = TypeVar("T")
 
@@ -118,12 +119,14 @@ class DocumentModel(nn.Module):
         states: Tensor,
         targets: IdLists | None = None,
         approved: Tensor | None = None,
+        listener: Listener | None = None,
     ) -> Context | None:
         """What documents offer, part by part. states [T, d]: the sentence model's own of the sources; targets: their
-        translations, without which a model that reads translations has nothing to read."""
+        translations, without which a model that reads translations has nothing to read; listener: is told the decoder's
+        states of each part of the translations."""
         if self.context is None or (self.reads_translations and targets is None):
             return None
-        keys, values, layout = self.states_offered(sources, states, targets)
+        keys, values, layout = self.states_offered(sources, states, targets, listener)
         return Context(layout, self.context.prepare(keys, values, layout), approved)
 
     def offer(self, source: Packed, target: Packed | None = None) -> Context | None:
@@ -149,7 +152,7 @@ class DocumentModel(nn.Module):
         return Context(together.layout, self.context.bank(together), pointer=pointer)
 
     def states_offered(
-        self, sources: Sources, states: Tensor, targets: IdLists | None
+        self, sources: Sources, states: Tensor, targets: IdLists | None, listener: Listener | None = None
     ) -> tuple[Tensor, Tensor, Layout]:
         """Keys and values [T, d] of what the documents offer, and its layout; what a sentence offers does not depend on
         the others. Arguments as of `context_of`."""
@@ -162,14 +165,14 @@ class DocumentModel(nn.Module):
             return states, states, sources.layout()
         assert targets is not None, "this model reads translations"
         pairs = [
-            self._keys_and_values(source, target, states.index_select(0, rows))
+            self._keys_and_values(source, target, states.index_select(0, rows), listener)
             for source, target, rows in sources.pairs(targets)
         ]
         keys, values = (torch.cat(column) for column in zip(*pairs, strict=True))
         return keys, values, sources.layout([len(target) + 1 for target in targets])
 
     def _keys_and_values(
-        self, source: Packed, target: Packed | None, memory: Tensor | None = None
+        self, source: Packed, target: Packed | None, memory: Tensor | None = None, listener: Listener | None = None
     ) -> tuple[Tensor, Tensor]:
         """[T, d] that sentences offer; memory: the provider's encoder states of the source, if they are there."""
         assert self.context is not None
@@ -182,6 +185,8 @@ class DocumentModel(nn.Module):
             return memory, memory
         assert target is not None, "bilingual context needs target sentences"
         decoded = self.provider.decode(target.tokens, target.layout, memory, source.layout)
+        if listener is not None:
+            listener(target, decoded)
         return self._of_target(self.provider, target.tokens, decoded)
 
     def _of_target(self, model: SentenceModel, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
@@ -333,6 +338,14 @@ class DocumentModel(nn.Module):
         few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
         own = states.final[steps]
         return self.decided(steps, self.context(own, states.attended[steps], few, bank).states, own)
+
+    def decided_at(self, states: DecoderStates, layout: Layout, bank: Bank | None) -> WordDistribution:
+        """The words at steps that all expect the words which context decides between, once it is read; layout: one
+        token for each step."""
+        assert self.context is not None
+        read = self.context(states.final, states.attended, layout, bank).states
+        steps = torch.arange(len(read), device=read.device)
+        return WordDistribution(self.softmax(states), None, self.decided(steps, read, states.final))
 
     def softmax(self, states: DecoderStates) -> Softmax:
         return Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from weitblick.kernels.library import Kernels, kernels_for
+from weitblick.kernels.library import kernels_for
 from weitblick.kernels.pointer import pointer_kernels
 from weitblick.text.special import EOS
 
@@ -70,8 +70,9 @@ def best_words(
     compiled = kernels_for(states)
     if compiled is not None and mask is None:
         logits = compiled.linear(states, weight, bias)  # [N, V]
-        values, ids, normaliser = _best_compiled(compiled, logits, count, forbidden, others, renormalize)
-        return Candidates(values - normaliser[:, None], ids, logits[:, EOS] - normaliser)
+        never = _never_produced(others, logits) if renormalize else None
+        values, ids, end = compiled.choose(logits, min(count, len(weight)), forbidden, never, others, EOS)
+        return Candidates(values, ids, end)
     # A word a row: the product then reads its larger factor as it stands.
     logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
     logits = logits if logits.dtype == torch.float32 else logits.float()
@@ -96,21 +97,6 @@ def best_words(
     return Candidates(values - normaliser[:, None], ids, end - normaliser)
 
 
-def _best_compiled(
-    compiled: Kernels, logits: Tensor, count: int, forbidden: int, others: Tensor | None, renormalize: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Values and ids [N, count] of the highest of logits [N, V], where words that may not be produced become -inf; and
-    normalisers [N]."""
-    never = _never_produced(others, logits) if renormalize else None
-    if never is not None:
-        logits[:, never] = -torch.inf
-    _, normaliser = compiled.normalisers(logits)
-    if others is not None:
-        logits[:, others] = -torch.inf
-    values, ids = compiled.best(logits, min(count, logits.shape[1]), forbidden)
-    return values, ids, normaliser
-
-
 def _never_produced(others: Tensor | None, like: Tensor) -> Tensor:
     never = torch.arange(NEVER_PRODUCED, device=like.device)
     return never if others is None else torch.cat([never, others]).unique()
@@ -130,10 +116,10 @@ def best_words_rescored(
     logits are then computed anew. V' is a multiple of STRIP, with -inf behind the vocabulary."""
     compiled = kernels_for(states)
     if compiled is not None and states.shape[1] % compiled.lanes == 0:
-        values, ids, normaliser = _best_compiled(compiled, logits, count + SPARE, forbidden, others, renormalize)
-        wanted = torch.cat([ids, ids.new_full((len(ids), 1), EOS)], 1)
-        exact = compiled.scores(states, weight, bias, wanted) - normaliser[:, None]
-        return Candidates(torch.where(values > -torch.inf, exact[:, :-1], values), ids, exact[:, -1])
+        never = _never_produced(others, logits) if renormalize else None
+        wanted = min(count + SPARE, len(weight))
+        values, ids, end = compiled.choose(logits, wanted, forbidden, never, others, EOS, (states, weight, bias))
+        return Candidates(values, ids, end)
     rows = logits.unflatten(1, (STRIP, -1))  # [N, STRIP, C]: a strip holds every C-th word
     maxima = rows.amax(1)
     highest = maxima.amax(1, keepdim=True)

@@ -115,14 +115,21 @@ class Past:
 
     def append(self, cells: Tensor) -> Tensor:
         """Adds [S, K, 2d] and gives all [S, C, 2d]."""
-        start, self.count = self.count, self.count + cells.shape[1]
+        start = self.count
+        room = self.more(cells.shape[1], cells.shape[2], cells)
+        room[:, start : self.count] = cells
+        return room[:, : self.count]
+
+    def more(self, count: int, width: int, like: Tensor | None = None) -> Tensor:
+        """The room [S, R, width] of all cells, so many more of them, which the caller fills."""
+        start, self.count = self.count, self.count + count
         if self.room is None or self.room.shape[1] < self.count:
-            grown = cells.new_empty(self.sentences, max(PAST_ROOM, 2 * self.count), cells.shape[2])
+            like = torch.empty(0) if like is None else like
+            grown = like.new_empty(self.sentences, max(PAST_ROOM, 2 * self.count), width)
             if self.room is not None:
                 grown[:, :start] = self.room[:, :start]
             self.room = grown
-        self.room[:, start : self.count] = cells
-        return self.room[:, : self.count]
+        return self.room
 
     def select_sentences(self, sentences: Tensor) -> None:
         self.sentences = len(sentences)
@@ -240,6 +247,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.input = Linear(dimension, inner)
         self.output = Linear(inner, dimension)
+        self.inner, self.kind = inner, activation
         self.activation = ACTIVATIONS[activation]
         self.nonnegative = activation == "relu"  # what its second layer reads
 

@@ -1,13 +1,14 @@
 """Linear layers that multiply 8-bit integers, for decoding on the CPU.
 
 Every row of the input has a scale of its own, its largest magnitude, so that what comes out for a sentence never
-depends on what else is in the batch. Inputs have 8 bits and weights 7: where a processor has no VNNI, pairs of products
-of 8 bits would overflow; and inputs, with a few large values in each row, need the levels more.
+depends on what else is in the batch. Inputs have 8 bits and weights 7 where a processor has no VNNI: pairs of products
+of 8 bits would overflow, and inputs, with a few large values in each row, need the levels more.
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,9 @@ from weitblick.kernels.library import Kernels, PackedIntegers, kernels
 from weitblick.sentence.candidates import STRIP
 
 INPUT_LEVELS = 255
-WEIGHT_LEVELS = 63
+WEIGHT_LEVELS = 127
+FEWER_WEIGHT_LEVELS = 63
+"""Where pairs of products overflow."""
 SMALLEST = 1e-30
 
 
@@ -30,17 +33,19 @@ def available() -> bool:
 
 class QuantizedLinear(nn.Module):
     """x W' + b, with W in 8 bits, scaled row by row. nonnegative: of inputs that are (behind a ReLU), all levels are
-    above zero."""
+    above zero; levels: of weights, as many as this processor can have without."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, nonnegative: bool = False) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, nonnegative: bool = False, levels: int | None = None
+    ) -> None:
         super().__init__()
         self.bias = None if bias is None else bias.detach()
         self.nonnegative = nonnegative
         self.zero = 0 if nonnegative else (INPUT_LEVELS + 1) // 2
         self.scale = 1.0 / (INPUT_LEVELS - self.zero)
         self.out_features, self.in_features = weight.shape
-        scales = weight.detach().float().abs().amax(1).clamp_min(SMALLEST) / WEIGHT_LEVELS
-        self.compiled = _compiled(weight.shape[1])
+        scales = weight.detach().float().abs().amax(1).clamp_min(SMALLEST) / (levels or weight_levels(weight.shape[1]))
+        self.compiled = compiled_for(weight.shape[1])
         self.packed: PackedIntegers | torch.ScriptObject
         if self.compiled is None:
             self.packed = _pack(weight.detach().float(), scales)
@@ -78,7 +83,20 @@ class QuantizedOutput(QuantizedLinear):
         super().__init__(filled, torch.nn.functional.pad(bias.detach(), (0, missing), value=-torch.inf))
 
 
-def _compiled(size: int) -> Kernels | None:
+def weight_levels(size: int) -> int:
+    """Levels of weights on either side of zero, for inputs of this size."""
+    return _most_levels(size, compiled_for(size))
+
+
+@cache
+def _most_levels(size: int, compiled: Kernels | None) -> int:
+    """As many as this processor multiplies without overflow, told by the product that would overflow first."""
+    layer = QuantizedLinear(torch.ones(1, size), None, nonnegative=True, levels=WEIGHT_LEVELS)
+    exact = abs(float(layer(torch.ones(1, size))) - size) < size / 100
+    return WEIGHT_LEVELS if exact else FEWER_WEIGHT_LEVELS
+
+
+def compiled_for(size: int) -> Kernels | None:
     """Kernels of our own for inputs of this size, if there are some."""
     found = kernels()
     return found if found is not None and found.integer_columns and size % found.lanes == 0 else None

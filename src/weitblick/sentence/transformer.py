@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from weitblick.batches.layout import Grid, Layout
 from weitblick.config.recipe import ModelSection
-from weitblick.kernels.library import Kernels, kernels_for
+from weitblick.kernels.decoder import ACTIVATIONS, CompiledDecoder, LayerParts
+from weitblick.kernels.library import MOST_CELLS, Kernels, PackedIntegers, kernels_for
 from weitblick.sentence.layers import (
     PAST_ROOM,
     Dropout,
@@ -21,6 +22,7 @@ from weitblick.sentence.layers import (
     SourceAttention,
     keep_rows,
 )
+from weitblick.sentence.quantized import QuantizedLinear
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 Extra = Callable[[Tensor], Tensor]  # a sub-layer that a context-aware baseline puts behind self-attention
@@ -103,17 +105,34 @@ class DecoderLayer(nn.Module):
         change = self.source_attention.step(around.enter(x), *cache.memory[index], cache.memory_bias)
         return self._finish(around.leave(x, change))
 
+    def parts(self) -> LayerParts:
+        """What `CompiledDecoder` needs of it."""
+        attention, source, wide = self.attention, self.source_attention, self.feed_forward
+        linears = attention.input, attention.output, source.query, source.output, wide.input, wide.output
+        norms = self.around_attention.norm, self.around_source_attention.norm, self.around_feed_forward.norm
+        return LayerParts([_packed(linear) for linear in linears], norms)
+
+
+def _packed(linear: nn.Module) -> nn.Linear | PackedIntegers:
+    if isinstance(linear, QuantizedLinear):
+        assert isinstance(linear.packed, PackedIntegers)
+        return linear.packed
+    assert isinstance(linear, nn.Linear)
+    return linear
+
 
 class TransformerCache(DecodeCache):
     """Keys and values of every source sentence, and of the past of all of its hypotheses.
 
     memory_bias [S, 1, 1, W] is -inf at padding; past_bias [S, 1, K, C] at cells that are not of a hypothesis' own past,
-    None where each sentence has one hypothesis.
+    None where each sentence has one hypothesis. `compiled`, where there is one, computes whole steps.
     """
 
-    def __init__(self, memory: list[tuple[Tensor, Tensor]], bias: Tensor) -> None:
+    def __init__(
+        self, memory: list[tuple[Tensor, Tensor]], bias: Tensor, compiled: CompiledDecoder | None = None
+    ) -> None:
         super().__init__()
-        self.memory, self.memory_bias = memory, bias
+        self.memory, self.memory_bias, self.compiled = memory, bias, compiled
         self.past = [Past(len(bias)) for _ in memory]
         self.past_bias: Tensor | None = None
         self.enough = PAST_ROOM  # cells from which it pays to look for those that nobody sees
@@ -196,17 +215,47 @@ class Transformer(SentenceModel):
         mask = memory_layout.mask
         bias = torch.zeros(mask.shape, dtype=memory.dtype, device=mask.device).masked_fill_(~mask, -torch.inf)
         projected = [layer.source_attention.project(memory, memory_layout) for layer in self.decoder]
-        return TransformerCache(projected, bias[:, None, None])
+        return TransformerCache(projected, bias[:, None, None], self._compiled(memory))
+
+    def _compiled(self, memory: Tensor) -> CompiledDecoder | None:
+        """The decoder in one function, if kernels know all that it does."""
+        compiled, layers = kernels_for(memory), list(self.decoder)
+        heads, activation = layers[0].attention.heads, layers[0].feed_forward.kind
+        if compiled is None or self.training or activation not in ACTIVATIONS:
+            return None
+        if (self.dimension // heads) % compiled.lanes or layers[0].feed_forward.inner % compiled.lanes:
+            return None
+        last = self.decoder_norm if isinstance(self.decoder_norm, nn.LayerNorm) else None
+        return CompiledDecoder(
+            compiled,
+            [layer.parts() for layer in layers],
+            last,
+            self.target_table.weight,
+            self.embedding_scale,
+            heads,
+            activation,
+        )
 
     def step(self, tokens: Tensor, cache: DecodeCache, extras: Sequence[Extra] | None = None) -> DecoderStates:
         assert isinstance(cache, TransformerCache)
         cache.advance(len(tokens))
+        if cache.compiled is not None and extras is None and cache.memory_bias.shape[-1] <= MOST_CELLS:
+            return self._compiled_step(tokens, cache, cache.compiled)
         x = self.target_embedding.step(tokens, cache.length)
         attended = x
         for index, layer in enumerate(self.decoder):
             x, attended = layer.step(x, cache, index, extras[index] if extras else None)
         cache.length += 1
         return DecoderStates(attended, self.decoder_norm(x))
+
+    def _compiled_step(self, tokens: Tensor, cache: TransformerCache, compiled: CompiledDecoder) -> DecoderStates:
+        rooms = [past.more(len(tokens) // past.sentences, 2 * self.dimension) for past in cache.past]
+        position = self.target_embedding.positions(cache.length + 1, rooms[0])[cache.length]
+        cells = cache.past[0].count
+        cache.length += 1
+        return DecoderStates(
+            *compiled.step(tokens, position, rooms, cells, cache.past_bias, cache.memory, cache.memory_bias)
+        )
 
     def source_weights(self, tokens: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
         x = self.target_embedding(tokens, layout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -65,7 +66,14 @@ def beam_search(
     allowed: the words to choose from, where that is not the vocabulary."""
     if not source.sentences:
         return []
-    return _Search(model, memory, source, context, options, allowed).run()
+    greedy = options.beam == 1 and model.sentence.generation.stop != "never"
+    found = (_Greedy if greedy else _Search)(model, memory, source, context, options, allowed).run()
+    if not all(found):
+        raise UserError(
+            "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
+            remedy="restore the model; with --int8 or half precision, try without",
+        )
+    return found
 
 
 @dataclass
@@ -119,9 +127,8 @@ class _Hypotheses:
         return self.scores, self.sums, self.lengths, self.ids, self.words
 
 
-class _Search:
-    """One batch. `live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch
-    when its n best are settled, or at its greatest length."""
+class _Batch:
+    """Sentences that are searched together, each until it is done or at its greatest length."""
 
     def __init__(
         self,
@@ -141,37 +148,101 @@ class _Search:
         if self.generation.longest is not None:
             self.limits = torch.full_like(self.limits, self.generation.longest - 2)  # without start and end
         self.next_limit = int(self.limits.min())
+        self.longest = int(self.limits.max()) + 1
         self.documents, self.positions = source.documents, source.positions
         self.sentences = torch.arange(source.sentences, device=memory.device)  # [S] those still in the batch
-        longest = int(self.limits.max()) + 1
-        self.results = _Hypotheses.none(source.sentences, options.n_best, longest, memory)
-        self.finished = _Hypotheses.none(source.sentences, options.beam, longest, memory)
+        self.tokens = torch.full_like(self.sentences, BOS)
+        self.layout = self.step_layout(1)
+
+    def candidates(self, step: int) -> Candidates:
+        """The best words of every hypothesis."""
+        words = self.model.step(self.tokens, self.cache, self.layout, self.context)
+        first = NEVER_PRODUCED if step else NOT_FIRST
+        wanted = 2 * self.options.beam
+        return words.best(wanted, first, self.forbidden, self.generation.renormalize, self.allowed)
+
+    def keep(self, staying: Tensor) -> None:
+        """The sentences in these rows [S'] stay."""
+        self.sentences, self.limits = self.sentences[staying], self.limits[staying]
+        self.documents, self.positions = self.documents[staying], self.positions[staying]
+        self.next_limit = int(self.limits.min()) if len(staying) else 0
+        if len(staying):
+            self.cache.select_sentences(staying)
+            self.allowed = None if self.allowed is None else self.allowed.select(staying)
+
+    def step_layout(self, hypotheses: int) -> Layout:
+        """One token for each hypothesis; the same object as long as the rectangle is the same."""
+        documents = self.documents.repeat_interleave(hypotheses)
+        return Layout(torch.ones_like(documents), documents, self.positions.repeat_interleave(hypotheses))
+
+
+class _Greedy(_Batch):
+    """The most probable word of every step, until that is the end: a beam of one without what only beams need."""
+
+    def run(self) -> list[list[Hypothesis]]:
+        ids = self.sentences.new_zeros(len(self.sentences), self.longest)
+        words = torch.zeros(ids.shape, device=ids.device)
+        lengths = torch.zeros_like(self.sentences)
+        step = 0
+        while len(self.sentences):
+            found = self.candidates(step)
+            values, place = found.log_probabilities.max(1)
+            tokens = found.ids.gather(1, place[:, None])[:, 0]
+            if step == self.next_limit:  # where a sentence can only end
+                last = self.limits == step
+                values = torch.where(last, 0 if self.generation.free_end else found.end, values)
+                tokens = torch.where(last, EOS, tokens)
+            ids[self.sentences, step], words[self.sentences, step] = tokens, values
+            done = tokens == EOS
+            step += 1
+            if bool(done.any()):
+                lengths[self.sentences[done]] = step
+                staying = _close_ranks(done)
+                self.keep(staying)
+                self.cache.select_hypotheses(staying)
+                self.layout, tokens = self.step_layout(1), tokens[staying]
+            self.tokens = tokens
+        rows = zip(ids.tolist(), words.tolist(), lengths.tolist(), strict=True)
+        return [self._hypotheses(ids[:length], words[:length]) for ids, words, length in rows]
+
+    def _hypotheses(self, ids: list[int], words: list[float]) -> list[Hypothesis]:
+        """One, or none if its probability is not finite."""
+        total = math.fsum(words)
+        score = total / len(words) ** self.options.length_penalty
+        return [Hypothesis(ids[:-1], score, total, words)] if math.isfinite(total) else []
+
+
+class _Search(_Batch):
+    """`live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch when its n
+    best are settled, or at its greatest length."""
+
+    def __init__(
+        self,
+        model: DocumentModel,
+        memory: Tensor,
+        source: Layout,
+        context: Context | None,
+        options: SearchOptions,
+        allowed: Allowed | None,
+    ) -> None:
+        super().__init__(model, memory, source, context, options, allowed)
+        self.results = _Hypotheses.none(source.sentences, options.n_best, self.longest, memory)
+        self.finished = _Hypotheses.none(source.sentences, options.beam, self.longest, memory)
         # The first step has one hypothesis a sentence, all later ones K.
         self.sums = memory.new_zeros(source.sentences, 1, dtype=torch.float32)
         self.ids = self.finished.ids[:, :1].clone()
         self.words = self.finished.words[:, :1].clone()
-        self.tokens = torch.full_like(self.sentences, BOS)
-        self.layout = self._step_layout(1)
 
     def run(self) -> list[list[Hypothesis]]:
         step = 0
         while len(self.sentences):
             self._advance(step)
             step += 1
-        found = self.results.lists()
-        if not all(found):
-            raise UserError(
-                "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
-                remedy="restore the model; with --int8 or half precision, try without",
-            )
-        return found
+        return self.results.lists()
 
     def _advance(self, step: int) -> None:
         beam = self.options.beam
-        words = self.model.step(self.tokens, self.cache, self.layout, self.context)
-        first = NEVER_PRODUCED if step else NOT_FIRST
-        found = words.best(2 * beam, first, self.forbidden, self.generation.renormalize, self.allowed)
-        sums, parents, tokens = self._best(found, step)
+        sums, parents, tokens = self._best(self.candidates(step), step)
         ended = (tokens[:, :beam] == EOS) & (sums[:, :beam] > -torch.inf)
         # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.
         alive = torch.sort((tokens == EOS).to(torch.uint8), dim=1, stable=True).indices[:, :beam]
@@ -237,13 +308,8 @@ class _Search:
             return None
         self.results.store(self.sentences[leaving], self.finished.rows(leaving))
         staying = _close_ranks(done)
-        self.sentences, self.limits = self.sentences[staying], self.limits[staying]
-        self.documents, self.positions = self.documents[staying], self.positions[staying]
         self.finished = self.finished.rows(staying)
-        self.next_limit = int(self.limits.min()) if len(staying) else 0
-        if len(staying):
-            self.cache.select_sentences(staying)
-            self.allowed = None if self.allowed is None else self.allowed.select(staying)
+        self.keep(staying)
         return staying
 
     def _grow(self, sums: Tensor, parents: Tensor, tokens: Tensor, keep: Tensor | None, step: int) -> None:
@@ -268,12 +334,7 @@ class _Search:
         self.words[:, :, step] = sums - previous
         self.sums, self.tokens = sums, tokens.flatten()
         if keep is not None or before != beam:
-            self.layout = self._step_layout(beam)
-
-    def _step_layout(self, hypotheses: int) -> Layout:
-        """One token for each hypothesis; the same object as long as the rectangle is the same."""
-        documents = self.documents.repeat_interleave(hypotheses)
-        return Layout(torch.ones_like(documents), documents, self.positions.repeat_interleave(hypotheses))
+            self.layout = self.step_layout(beam)
 
 
 def _close_ranks(done: Tensor) -> Tensor:

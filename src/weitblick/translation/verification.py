@@ -8,17 +8,21 @@ beam, a rival that context lifts while it leaves every word of the first transla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import IdLists
+from weitblick.batches.batch import IdLists, Packed
+from weitblick.batches.layout import Layout
+from weitblick.context.module import Bank
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
-from weitblick.model.words import WordDistribution
+from weitblick.model.words import EXPECTED, WordDistribution
+from weitblick.sentence.sentence_model import DecoderStates
+from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import TranslationOptions
 
 LESS = 0.1
@@ -28,6 +32,60 @@ LESS = 0.1
 def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
     """Where context is read everywhere nearly every sentence changes, and of several translations all may."""
     return model.decides is not None and options.passes == 2 and options.n_best == 1
+
+
+def told_by_search(model: DocumentModel, options: TranslationOptions) -> bool:
+    """Whether a first search's log-probabilities are those of the model's own softmax, as `Verification` needs them."""
+    generation = model.sentence.generation
+    return model.frozen is None and options.shortlist is None and not (generation.renormalize or generation.free_end)
+
+
+class Verification:
+    """As `changed_by_context`, without a pass of its own: it listens to the pass that computes what translations offer
+    as context (see `DocumentModel.context_of`), and keeps the steps that expect words between which context decides.
+
+    No softmax is needed to find them. What a word has in logits and, as the search has told, in log-probability gives
+    the normaliser of its step, and that the probability of any other word.
+    """
+
+    def __init__(self, model: DocumentModel, readers: Sources, found: Sequence[Sequence[Hypothesis]]) -> None:
+        """readers: who reads where; found: the first translations, none of sentences that are searched anyway."""
+        self.model, self.readers, self.found = model, readers, found
+        self.heard = 0  # sentences so far
+        self.kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # sentence, final, attended, label of each step
+
+    def __call__(self, target: Packed, states: DecoderStates) -> None:
+        layout, labels = target.layout, target.next_tokens()
+        steps = self._expecting(states.final, labels, self._log_probabilities(layout))
+        sentences = layout.sentence[steps] + self.heard
+        self.kept.append((sentences, states.final[steps], states.attended[steps], labels[steps]))
+        self.heard += layout.sentences
+
+    def _log_probabilities(self, layout: Layout) -> Tensor:
+        """[T] of every word of a part's translations; -inf of those that nobody searched."""
+        rows: list[float] = []
+        for index, length in enumerate(layout.host_lengths, self.heard):
+            hypotheses = self.found[index]
+            rows += hypotheses[0].word_log_probabilities if hypotheses else [-torch.inf] * length
+        return torch.tensor(rows, device=layout.lengths.device)
+
+    def _expecting(self, states: Tensor, labels: Tensor, log_probabilities: Tensor) -> Tensor:
+        words = self.model.decides
+        assert words is not None
+        weight, bias = self.model.sentence.output()
+        own = (states * weight[labels]).sum(-1) + bias[labels]
+        together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
+        return ((together - own + log_probabilities).exp() >= EXPECTED).nonzero()[:, 0]
+
+    def changed(self, bank: Bank | None) -> set[int]:
+        """The sentences whose translations would change once this context is read."""
+        sentences, final, attended, labels = (torch.cat(column) for column in zip(*self.kept, strict=True))
+        if not len(sentences):
+            return set()
+        documents, positions = (torch.as_tensor(x)[sentences] for x in (self.readers.documents, self.readers.positions))
+        layout = Layout(torch.ones_like(sentences), documents.to(final.device), positions.to(final.device))
+        now = self.model.decided_at(DecoderStates(attended, final), layout, bank)
+        return set(sentences[_steps_that_differ(replace(now, decided=None), now, labels)].tolist())
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.progress import report
 from weitblick.translation.units import Unit
-from weitblick.translation.verification import changed_by_context, worth_verifying
+from weitblick.translation.verification import Verification, changed_by_context, told_by_search, worth_verifying
 
 Found = list[list[Hypothesis]]
 
@@ -61,12 +61,19 @@ def translate_units(
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
-        context = _pointing(model.context_of(sources, memory, targets, approved), pointer)
+        verifying = worth_verifying(model, options)
+        told = verifying and pointer is None and told_by_search(model, options)
+        verification = Verification(model, readers, found) if told else None
+        offered = model.context_of(sources, memory, targets, approved, verification)
+        context = _pointing(offered, pointer)
         search = options.search if number == options.passes else options.first_search
         again = free
-        if worth_verifying(model, options):
-            parts = changed_by_context(model, readers, memory, targets, pointing, context)
-            changed = {index for part in parts for index in part}
+        if verifying:
+            if verification is not None:
+                changed = verification.changed(None if offered is None else offered.bank)
+            else:
+                parts = changed_by_context(model, readers, memory, targets, pointing, context)
+                changed = {index for part in parts for index in part}
             again = [index for index in free if index in changed or not found[index]]
         _translate(model, readers, again, memory, context, options, search, found)
     return found
