@@ -105,7 +105,8 @@ def test_inline_tags_and_placeholders_of_xliff(client: TestClient) -> None:
         ['<ph id="1">'],
         [],
     ]
-    assert "{0}" in targets[0] and "{1}" in targets[1]
+    assert "{0}" in targets[0]
+    assert "{1}" in targets[1]
 
 
 def test_alternatives_have_the_placeholders_too(client: TestClient) -> None:
