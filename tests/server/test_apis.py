@@ -291,3 +291,8 @@ def test_deepls_xml(client: TestClient) -> None:
     translated = answer["translations"][0]["text"]
     assert re.fullmatch(r"<doc>.*<x id='7'>.*</x>.*</doc>", translated)
     assert "Bericht" in translated
+
+
+def test_every_endpoint_says_that_it_may_refuse(client: TestClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    assert all("4XX" in operation["responses"] for methods in paths.values() for operation in methods.values())

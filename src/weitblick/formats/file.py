@@ -87,23 +87,37 @@ class TranslatableFile:
         )
         return replace(self.document, sentences=sentences)
 
+    def veil(self, number: int, target: str) -> str:
+        """A translation of one sentence, as a model should read it."""
+        words = self._units[number].words
+        return _calm(words.veil(words.find(" ".join(target.split("\n")))))
+
     def translated_again(self, translated: Document, translate: Callable[[Document], Document]) -> Document:
         """A translation of `veiled()` in which sentences that have lost words have had a second chance, with other
         names for them."""
-        sentences = list(translated.sentences)
-        broken = {n: lost for n, s in enumerate(sentences) if (lost := self._lost(n, s.target or ""))}
+        targets = {number: sentence.target or "" for number, sentence in enumerate(translated.sentences)}
+        found = self.tried_again(targets, translate)
+        sentences = [
+            replace(sentence, target=found[number]) if found[number] != (sentence.target or "") else sentence
+            for number, sentence in enumerate(translated.sentences)
+        ]
+        return replace(translated, sentences=tuple(sentences))
+
+    def tried_again(self, targets: Mapping[int, str], translate: Callable[[Document], Document]) -> dict[int, str]:
+        """As `translated_again`, for some sentences by their number."""
+        broken = {number: lost for number, target in targets.items() if (lost := self._lost(number, target))}
         if not broken:
-            return translated
+            return dict(targets)
         words = [self._units[n].words.again() for n in broken]
         sources = [_calm(other.veil(self._units[n].source)) for n, other in zip(broken, words, strict=True)]
-        tries = tuple(replace(sentences[n], source=source) for n, source in zip(broken, sources, strict=True))
-        answers = translate(replace(translated, sentences=tries)).sentences
+        tries = tuple(replace(self.document.sentences[n], source=s) for n, s in zip(broken, sources, strict=True))
+        answers = translate(replace(self.document, sentences=tries)).sentences
+        found = dict(targets)
         for number, other, answer in zip(broken, words, answers, strict=True):
             inside = other.unveil(answer.target or "")
             if len(other.missing(inside)) < broken[number]:
-                own = self._units[number].words
-                sentences[number] = replace(answer, source=sentences[number].source, target=own.veil(inside))
-        return replace(translated, sentences=tuple(sentences))
+                found[number] = self._units[number].words.veil(inside)
+        return found
 
     def _lost(self, number: int, target: str) -> int:
         words = self._units[number].words
@@ -111,12 +125,23 @@ class TranslatableFile:
 
     def unveiled(self, translated: Document, align: Align = align_by_places) -> tuple[Document, list[str]]:
         """A translation of `veiled()` as one of `document`, and notes about what had to be mended or was lost."""
-        insides = [
-            _like(unit.source, unit.words.unveil(sentence.target or ""))
-            for unit, sentence in zip(self._units, translated.sentences, strict=True)
-        ]
         free = [n for n, sentence in enumerate(self.document.sentences) if sentence.status != "locked"]
-        broken = [n for n in free if self._units[n].words.missing(insides[n])]
+        shown, notes = self.unveil({n: translated.sentences[n].target or "" for n in free}, align)
+        sentences = [
+            replace(sentence, metadata={**sentence.metadata, **given.metadata})
+            for sentence, given in zip(self.document.sentences, translated.sentences, strict=True)
+        ]
+        for number, target in shown.items():
+            sentences[number] = replace(sentences[number], target=target)
+        return replace(self.document, sentences=tuple(sentences)), notes
+
+    def unveil(self, targets: Mapping[int, str], align: Align = align_by_places) -> tuple[dict[int, str], list[str]]:
+        """As `unveiled`, for some sentences by their number."""
+        insides = {
+            number: _like(self._units[number].source, self._units[number].words.unveil(target))
+            for number, target in targets.items()
+        }
+        broken = [number for number in insides if self._units[number].words.missing(insides[number])]
         notes = []
         for number, alignment in zip(broken, self._alignments(broken, insides, align), strict=True):
             unit = self._units[number]
@@ -124,20 +149,12 @@ class TranslatableFile:
             insides[number] = insert_words(unit.source, insides[number], missing, alignment)
             lost = ", ".join(unit.words.shown[word] for word in missing)
             notes.append(f"sentence {number + 1}: {lost} was lost and put back: check its place")
-        sentences = [
-            replace(sentence, metadata={**sentence.metadata, **given.metadata})
-            for sentence, given in zip(self.document.sentences, translated.sentences, strict=True)
-        ]
-        for number in free:
-            words, source = self._units[number].words, self._units[number].source
-            sentences[number] = replace(sentences[number], target=words.show(insides[number]))
-            numbers = lost_numbers(source, insides[number])
+        for number, inside in insides.items():
+            numbers = lost_numbers(self._units[number].source, inside)
             notes += [f"sentence {number + 1}: the number {value} is not in the translation" for value in numbers]
-        return replace(self.document, sentences=tuple(sentences)), notes
+        return {number: self._units[number].words.show(inside) for number, inside in insides.items()}, notes
 
-    def _alignments(
-        self, chosen: Sequence[int], insides: Mapping[int, str] | Sequence[str], align: Align
-    ) -> list[Alignment]:
+    def _alignments(self, chosen: Sequence[int], insides: Mapping[int, str], align: Align) -> list[Alignment]:
         units = [self._units[number] for number in chosen]
         pairs = [(u.words.veil(u.source), u.words.veil(insides[n])) for n, u in zip(chosen, units, strict=True)]
         return [

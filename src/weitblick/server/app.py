@@ -59,6 +59,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        responses={"4XX": {"description": "Refused: the reason, as one line of JSON"}},
     )
     app.state.service = service
     errors.install(app)

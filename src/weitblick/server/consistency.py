@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import snowballstemmer
@@ -19,6 +20,7 @@ from weitblick.translation.alignment import Alignment
 from weitblick.translation.translator import Translator
 
 MOST_TERMS = 100
+MOST_STEMS = 50_000
 SHORTEST_TERM = 4
 """Letters: shorter words are mostly function words, which have many translations for good reasons."""
 WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -51,7 +53,7 @@ class Vocabulary:
     def __init__(self, language: str) -> None:
         name = NAMES.get(language, "").lower()
         known = name in snowballstemmer.algorithms()
-        self._stem = snowballstemmer.stemmer(name).stemWord if known else str
+        self._stem = lru_cache(MOST_STEMS)(snowballstemmer.stemmer(name).stemWord if known else str)
         self.knows_function_words = language in METEOR_LANGUAGES
         self._function_words = shipped_function_words(language) if self.knows_function_words else frozenset[str]()
 

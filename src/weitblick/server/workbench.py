@@ -15,6 +15,7 @@ from weitblick.server.errors import Refused
 from weitblick.server.events import Hub
 from weitblick.server.records import Segment, State
 from weitblick.server.store import Store
+from weitblick.server.veiling import Veils
 from weitblick.translation.job import NewPair
 from weitblick.translation.options import TranslationOptions
 
@@ -37,6 +38,7 @@ class Workbench:
         self._lock = threading.Lock()  # of these
         self._focus: dict[str, int] = {}
         self._vocabulary = Vocabulary(service.languages.source)
+        self.veils = Veils(self.store, service.languages.source)
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
         document = self.store.add_document(project, name, sentences, file)
@@ -71,7 +73,9 @@ class Workbench:
         project = self.store.document(document).project
         if state == "confirmed":
             self.service.memories.confirm(project, document, position, segment.source, target)
-            self._improve(document, edit, [NewPair(segment.source, target, position, before.target)])
+            veil = self.veils.of(document)
+            new = NewPair(veil.row(segment).source, veil.text(position, target), position, veil.row(before).target)
+            self._improve(document, edit, [new])
         elif before.state == "confirmed":
             self.service.memories.reopen(project, document, position)
         return segment
@@ -119,7 +123,8 @@ class Workbench:
 
     def as_document(self, document: str, segments: Sequence[Segment]) -> Document:
         """For the model: confirmed rows are locked, drafts and edited ones are drafts."""
-        return Document(document, tuple(map(as_sentence, segments)))
+        veil = self.veils.of(document)
+        return Document(document, tuple(as_sentence(veil.row(segment)) for segment in segments))
 
     def alternatives(self, document: str, position: int) -> Generator[None, None, list[str]]:
         """Steps to other translations of one row than the one that stands there."""
@@ -132,7 +137,8 @@ class Workbench:
         options = replace(self._options(document), beam=BEAM, n_best=BEAM)
         found: list[str] = []
         for finished in self.service.engine.document_steps(whole, options, [position]):
-            found += [translation.text for translation in finished.get(position, ())]
+            for translation in finished.get(position, ()):
+                found += self._lifted(document, {position: translation.text}, options).values()
             yield
         return [text for text in dict.fromkeys(found) if text != current.target][:ALTERNATIVES]
 
@@ -201,9 +207,11 @@ class Workbench:
             whole, options, order, pulled_only=cause is not None, new=news, concerned=concerned
         )
         for finished in steps:
+            said = {position: translations[0].text for position, translations in finished.items() if translations}
+            shown = self._lifted(document, said, options)
             for position, translations in finished.items():
                 before = segments[position]
-                target = translations[0].text if translations else before.target or before.source
+                target = shown.get(position, before.target or before.source)
                 if cause is not None and (not translations or self._focus.get(document) == position):
                     continue
                 segment = self.store.translate(document, position, target, before, cause)
@@ -213,6 +221,12 @@ class Workbench:
             done += len(finished)
             self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
             yield
+
+    def _lifted(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
+        """What the model says for some rows as people read it."""
+        engine, again = self.service.engine, replace(options, n_best=1)
+        align = engine.translator.align
+        return self.veils.of(document).lifted(said, align, lambda lost: engine.translated(lost, again))
 
     def _options(self, document: str) -> TranslationOptions:
         return TranslationOptions(memory=self.service.memory_of(self.store.document(document).project))
@@ -226,6 +240,7 @@ class Workbench:
         if running is not None:
             running.cancel()
         self._focus.pop(document, None)
+        self.veils.forget(document)
 
     def _stop_improving(self, document: str) -> None:
         with self._lock:

@@ -253,15 +253,21 @@ class _Passes:
         return torch.cat([keys, values], 1).split(layout.host_lengths)
 
     def pulled(self, sentences: Sequence[int], members: dict[int, list[int]], words: Tensor | None = None) -> list[int]:
-        """Those of the sentences whose drafts memory pulls at, to one of these words if they are given; the most pulled
-        first."""
+        """Those of the sentences whose drafts memory pulls at, to one of these words if they are given: first the one
+        of those that are sure to change which is searched soonest, then the most pulled."""
         if self.pointer is None:
             return []
         numbers = [number for index in sentences for number in members[index]]
         known = [number for number in numbers if self.units[number].given]
         pulls = dict.fromkeys(numbers, math.inf) | dict(zip(known, self._pulls(known, words), strict=True))
         most = {index: max(pulls[number] for number in members[index]) for index in sentences}
-        return sorted((index for index in sentences if most[index] > -CLOSE), key=lambda index: -most[index])
+        found = sorted((index for index in sentences if most[index] > -CLOSE), key=lambda index: -most[index])
+        sure = [index for index in found if most[index] > 0]
+        if sure:
+            first = min(sure, key=lambda index: sum(len(self.units[number].source) for number in members[index]))
+            found.remove(first)
+            found.insert(0, first)
+        return found
 
     @torch.no_grad()
     def _pulls(self, chosen: Sequence[int], wanted: Tensor | None) -> list[float]:
@@ -274,16 +280,16 @@ class _Passes:
         target, labels = pack_target([self.units[number].given or [] for number in chosen], *places)
         states = self.states.index_select(0, self.sources.rows(chosen))
         read, _ = self.model.encode(source, self.context, states=states)
-        words = self.model.decode(target.to(self.sources.device), read, source.layout, self.context).words
+        target = target.to(self.sources.device)
+        words = self.model.decode(target, read, source.layout, self.context, sparing=True).words
         labels = labels.to(self.sources.device)
         parts = []
         for rows in words.softmax.chunks():
             table, own, label = words.table(rows), words.own_table(rows), labels[rows][:, None]
-            said = table.gather(1, label)
-            lifted = (table > own + LIFTED).scatter(1, label, False)
-            if wanted is not None:
-                table, lifted = table[:, wanted], lifted[:, wanted]
-            parts.append(table.masked_fill(~lifted, -math.inf).amax(-1) - said[:, 0])
+            ids = torch.arange(table.shape[1], device=label.device) if wanted is None else wanted
+            mixed = table[:, ids]
+            lifted = (mixed > own[:, ids] + LIFTED) & (ids != label)
+            parts.append(mixed.masked_fill(~lifted, -math.inf).amax(-1) - table.gather(1, label)[:, 0])
         steps = [len(self.units[number].given or []) + 1 for number in chosen]
         return [float(pull.max()) for pull in torch.cat(parts).split(steps)]
 
