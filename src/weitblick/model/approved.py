@@ -49,7 +49,8 @@ def approved_keys(
         columns = (column.split(target.layout.host_lengths) for column in (pointer.keys(decoded), expected, favourite))
         for keys, likely, wanted in zip(*columns, strict=True):
             index, pair = next(waiting)
-            found[index] = ApprovedKeys(keys, likely, wanted, pair.source, pair.target, pair.inside)
+            own = keys.clone(), likely.clone(), wanted.clone()  # not views: a pair that is kept would keep all others
+            found[index] = ApprovedKeys(*own, pair.source, pair.target, pair.inside)
     return [found[index] for index in range(len(approved))]
 
 

@@ -25,6 +25,7 @@ class KeptStates:
         return self._states.get(key)
 
     def put(self, key: Hashable, states: Tensor) -> None:
+        states = states.clone()  # not a view: one sentence would hold the memory of all that were computed with it
         self._held += len(states) - len(self._states.pop(key, ()))
         self._states[key] = states
         while self._held > self.tokens:
