@@ -102,13 +102,13 @@ def test_it_needs_the_decoder() -> None:
 
 
 @torch.no_grad()
-def test_own_odds_are_multiplied_with_what_context_says() -> None:
+def test_own_odds_and_what_context_says_have_a_mean() -> None:
     one, made = model(), batch()
     one.sentence.output_bias[WORDS] = torch.tensor([3.0, 2.0])
     one.decide_between(WORDS)
     without, alone = distributions(one, made)
     one.section = one.section.model_copy(update={"own_odds": 0.6})
     _, both = distributions(one, made)
-    own, context, product = (table[:, WORDS[0]] - table[:, WORDS[1]] for table in (without, alone, both))
-    torch.testing.assert_close(product, context + 0.6 * own)
-    assert not torch.allclose(product, context)
+    own, context, mean = (table[:, WORDS[0]] - table[:, WORDS[1]] for table in (without, alone, both))
+    torch.testing.assert_close(mean, 0.4 * context + 0.6 * own)
+    assert not torch.allclose(mean, context)

@@ -121,8 +121,9 @@ class ContextSection(Section):
     own_odds: float = Field(
         0.0,
         ge=0,
-        description="with decides: power to which the sentence model's own odds between these words are raised and "
-        "multiplied with what context says: they know how frequent each word is, and what the sentence itself tells",
+        lt=1,
+        description="with decides: weight of the sentence model's own log-odds between these words, of which it knows "
+        "how frequent each is and what the sentence itself tells; what context says has the rest",
     )
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
 

@@ -356,13 +356,13 @@ class DocumentModel(nn.Module):
         return softmax.expect(self.decides).nonzero()[:, 0]
 
     def decided(self, steps: Tensor, read: Tensor, own: Tensor | None = None) -> Decided:
-        """From states that have read context [m, d] and the sentence model's own, whose odds between the words are
-        multiplied with what context says (`context.own_odds`); without these, what context says alone."""
+        """From states that have read context [m, d] and the sentence model's own: the mean of what both say, by
+        `context.own_odds`; without these, what context says alone."""
         assert self.decides is not None
         weight, bias = (x[self.decides] for x in self.sentence.output())
         scores = torch.addmm(bias, read, weight.t())
         if own is not None and self.section.own_odds:
-            scores = scores + self.section.own_odds * torch.addmm(bias, own, weight.t())
+            scores = scores.lerp(torch.addmm(bias, own, weight.t()), self.section.own_odds)
         return Decided(self.decides, steps, scores)
 
     def _output(
