@@ -53,3 +53,17 @@ def test_a_correction_is_followed(pair: tuple[str, str], again: str, fetched: st
     assert fetched not in str(before[0])
     assert fetched in str(after[0])
     assert before[1] == after[1]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("Parliament has approved the budget.", "It was a necessary step."),
+        ("The minister has signed the treaty.", "It was a mistake."),
+        ("The House adopted the motion.", "It is a victory for democracy."),
+        ("The committee has adopted the report.", "It was a difficult decision."),
+    ],
+)
+def test_what_stands_for_no_noun_stays_es(before: str, said: str) -> None:
+    translated = Translator.load().translate([before, said]).targets[1]
+    assert translated.startswith(("Es ", "Das "))

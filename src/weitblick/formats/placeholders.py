@@ -36,6 +36,10 @@ AMPERSAND = re.compile("(?<= )&(?= )")
 FAMILIAR = str.maketrans("—“”‟«»[]\u00a0\n", '–"""""()  ')
 
 
+ADDRESS = re.compile(r"@|://|^www\.|/")
+"""In what a hyphen behind it would become a part of."""
+
+
 def number_words(text: str) -> str:
     """A block's text, in which all words look the same, with each word by its number."""
     numbers = iter(range(FIRST, FIRST + len(text)))
@@ -116,16 +120,20 @@ class Words:
             number = known.get(found[2].replace(" ", ""))
             if number is None:
                 digits = found[2][1:].strip()
-                return found[1] + digits if not found[2][0].isdigit() and digits in self.source else ""
+                kept = not found[2][0].isdigit() and digits in self.source
+                return found[1] + digits + found[3] if kept else ""
             if number in seen:
                 return ""
             seen.add(number)
-            return found[1] + self.runs[number]
+            run, tail = self.runs[number], found[3]
+            if tail and ADDRESS.search(self.shown[ord(run[-1]) - FIRST]):  # nothing may cling to an address
+                tail = " " if found[4] else ""
+            return found[1] + run + tail
 
         numbers = [name for name in self.names if name.isdigit()]
         named = rf"(?<![A-Z0-9]){self.letter} ?\d+"  # it may cling to a word, as what it stands for did
         pattern = "|".join([named, *(rf"(?<![\w.,]){name}(?![.,]\d)" for name in numbers)])
-        return re.sub(rf"( ?)({pattern})(?!\d)", word, text).strip()
+        return re.sub(rf"( ?)({pattern})(?!\d)(-*)(?=(\w)?)", word, text).strip()
 
     def find(self, text: str) -> str:
         """Shown text as inside text: of equal words each takes the next place."""

@@ -15,8 +15,8 @@ from typing import Literal, TypedDict
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
-from weitblick.context.module import Bank
-from weitblick.model.words import Pointer
+from weitblick.context.module import Bank, ContextResult
+from weitblick.model.words import Pointer, WordDistribution
 
 Side = Literal["source", "target"]
 
@@ -44,6 +44,19 @@ class Context:
     bank: Bank | None = None
     approved: Tensor | None = None
     pointer: Pointer | None = None
+
+
+@dataclass(frozen=True)
+class ModelOutput:
+    """words: the distribution at every target step; context: what the context module did, where there is one."""
+
+    words: WordDistribution
+    context: ContextResult | None = None
+
+    @property
+    def states(self) -> Tensor:
+        """[T, d] that the output projection reads."""
+        return self.words.states
 
 
 class ContextArguments(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -13,7 +13,7 @@ from weitblick.batches.batch import Batch, IdLists, Packed, Pairs
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
 from weitblick.context.module import Bank, ContextModule, ContextResult, Projected
-from weitblick.model.context import PLAIN, Context, ContextOptions, Sides
+from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Sides
 from weitblick.model.pointer import MemoryPointer
 from weitblick.model.sources import Sources
 from weitblick.model.words import Decided, Pointer, Softmax, WordDistribution
@@ -22,19 +22,6 @@ from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, Senten
 Listener = Callable[[Packed, DecoderStates], None]
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class ModelOutput:
-    """words: the distribution at every target step; context: what the context module did, where there is one."""
-
-    words: WordDistribution
-    context: ContextResult | None = None
-
-    @property
-    def states(self) -> Tensor:
-        """[T, d] that the output projection reads."""
-        return self.words.states
 
 
 class DocumentModel(nn.Module):
@@ -338,14 +325,6 @@ class DocumentModel(nn.Module):
         few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
         own = states.final[steps]
         return self.decided(steps, self.context(own, states.attended[steps], few, bank).states, own)
-
-    def decided_at(self, states: DecoderStates, layout: Layout, bank: Bank | None) -> WordDistribution:
-        """The words at steps that all expect the words which context decides between, once it is read; layout: one
-        token for each step."""
-        assert self.context is not None
-        read = self.context(states.final, states.attended, layout, bank).states
-        steps = torch.arange(len(read), device=read.device)
-        return WordDistribution(self.softmax(states), None, self.decided(steps, read, states.final))
 
     def softmax(self, states: DecoderStates) -> Softmax:
         return Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)

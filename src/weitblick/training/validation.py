@@ -15,8 +15,8 @@ from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch, l
 from weitblick.batches.store import CorpusStore
 from weitblick.distributed import World
 from weitblick.intervals import Estimate, Resampling
-from weitblick.model.context import ContextOptions
-from weitblick.model.document_model import DocumentModel, ModelOutput
+from weitblick.model.context import ContextOptions, ModelOutput
+from weitblick.model.document_model import DocumentModel
 from weitblick.training.figures import ContextSums
 
 HIGHEST = 50.0  # of a loss whose perplexity is shown

@@ -84,8 +84,11 @@ class Verification:
             return set()
         documents, positions = (torch.as_tensor(x)[sentences] for x in (self.readers.documents, self.readers.positions))
         layout = Layout(torch.ones_like(sentences), documents.to(final.device), positions.to(final.device))
-        now = self.model.decided_at(DecoderStates(attended, final), layout, bank)
-        return set(sentences[_steps_that_differ(replace(now, decided=None), now, labels)].tolist())
+        assert self.model.context is not None
+        read = self.model.context(final, attended, layout, bank).states
+        decided = self.model.decided(torch.arange(len(read), device=read.device), read, final)
+        then = WordDistribution(self.model.softmax(DecoderStates(attended, final)))
+        return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels)].tolist())
 
 
 @torch.no_grad()
