@@ -40,7 +40,7 @@ def postedit(
     beam: Beam = None,
     trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 2000,
     seed: Seed = 1,
-    rate: Annotated[float, typer.Option(min=0, help="Learning rate of adapt.")] = 0.01,
+    rate: Annotated[float, typer.Option(min=0, help="Learning rate of adapt.")] = 0.03,
     output: Annotated[
         Path | None,
         typer.Option(

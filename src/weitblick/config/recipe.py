@@ -276,6 +276,9 @@ class MemoryStageSection(Section):
     dev_documents: int = Field(48, gt=0, description="dev documents that the pointer is judged by")
     before: int = Field(5, ge=0, description="documents before that a project remembers")
     random: float = Field(0.5, ge=0, le=1, description="share of documents seen with a memory of another text, too")
+    caution: float = Field(
+        1.0, ge=0, description="taken from the logit of the fitted share, which is too bold for a search"
+    )
 
 
 class Recipe(Section):

@@ -14,7 +14,7 @@ from weitblick.translation.job import DocumentJob
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 
-LEARNING_RATE = 0.01
+LEARNING_RATE = 0.03
 """Plain gradient descent on the mean negative log-likelihood of an approved sentence."""
 
 

@@ -27,7 +27,7 @@ log = logging.getLogger("weitblick")
 
 FIT_STEPS = 4096
 FIT_RATE = 5e-3
-FIT_PASSES = 15
+FIT_PASSES = 40
 """A batch of steps, and how the share is fitted to them: Adam's rate, falling to a fiftieth, and times over all."""
 LOYALTY = 4.0
 """How much more it counts to follow a correction than to leave the model its word. In references a word that the model
@@ -86,7 +86,8 @@ class MemoryTraining:
         return Steps.of_all([steps for steps in found if steps is not None])
 
     def _fit_share(self, pointer: MemoryPointer, steps: Steps) -> None:
-        """Features are standardised for the network, which its first layer takes over in the end."""
+        """Features are standardised for the network, which its first layer takes over in the end. Steps follow a
+        human's words; those of a search follow the model's own, and memory is right less often: hence the caution."""
         mean, spread = steps.features.mean(0), steps.features.std(0).clamp_min(1e-3)
         standard = (steps.features - mean) / spread
         corrected = steps.features[:, REFUSED] * steps.said  # what a human refused there is wanted again here, wrongly
@@ -107,7 +108,8 @@ class MemoryTraining:
         with torch.no_grad():
             first.weight.div_(spread)
             first.bias.sub_(first.weight @ mean)
-        pointer.share.load_state_dict(network.state_dict())
+            pointer.share.load_state_dict(network.state_dict())
+            pointer.share_layers[-1].bias.sub_(self.stage.caution)
 
     @torch.no_grad()
     def evaluate(self, pointer: MemoryPointer, material: Postediting) -> dict[Kind, Gain]:
