@@ -1,10 +1,12 @@
 """Training speed of our Transformer next to JoeyNMT and a Hugging Face Marian model of the same size.
 
-    python benchmarks/training_peers.py [--sizes small paper] [--rounds 5] [--batches 3] [--json FILE]
+    python benchmarks/training_peers.py [--sizes small paper] [--rounds 5] [--batches 3]
+        [--precision bfloat16] [--json FILE]
 
 Every contestant is a process of its own (peers in virtual environments of their own, made on first use) with the same
-batches, allocator setting, dropouts, label smoothing, clipping and threads, in float32. They take turns; figures are
-target tokens per second, medians over rounds; quotients are of neighbouring runs. Peers pad, as they always do.
+batches, allocator setting, dropouts, label smoothing, clipping and threads, in float32 or, with autocast around model
+and loss, bfloat16. They take turns; figures are target tokens per second, medians over rounds; quotients are of
+neighbouring runs. Peers pad, as they always do.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         "dropout": 0.1,
         "label_smoothing": 0.1,
         "clip": 1.0,
+        "precision": options.precision,
         "batches": sentence_batches(options.batches, shape.batch_tokens, shape.vocabulary, options.seed),
     }
     with ExitStack() as stack:
@@ -56,6 +59,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     return [
         {
             "size": size,
+            "precision": options.precision,
             "model": f"{name} {workers[name].facts['version']}",
             "parameters": workers[name].facts["parameters"],
             "tokens_per_second": median(figures[name]),
@@ -72,6 +76,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "paper"])
     parser.add_argument("--peers", nargs="*", choices=["joeynmt", "marian"], default=["joeynmt", "marian"])
     parser.add_argument("--batches", type=int, default=3, help="batches of a round")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
     return parser.parse_args()
 

@@ -42,6 +42,7 @@ def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
     model.loss_function = ("crossentropy", task["label_smoothing"])
     optimiser = build_optimizer({"optimizer": "adam", "learning_rate": 1e-4}, model.parameters())
     device = torch.device("cpu")
+    half = torch.autocast("cpu", torch.bfloat16, enabled=task["precision"] == "bfloat16")
 
     def padded(sentences: list[list[int]], before: list[int]) -> torch.Tensor:
         return pad_sequence([torch.tensor([*before, *s, EOS]) for s in sentences], batch_first=True, padding_value=PAD)
@@ -53,7 +54,8 @@ def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
             numbers = torch.arange(len(sources))
             batch = Batch(padded(sources, []), size, None, padded(targets, [BOS]), None, numbers, device, PAD, EOS)
             batch.sort_by_src_length()
-            batch_loss, _, _, correct = model(return_type="loss", **vars(batch))
+            with half:
+                batch_loss, _, _, correct = model(return_type="loss", **vars(batch))
             loss = batch.normalize(batch_loss, normalization="tokens", n_gpu=0, n_accumulation=1)
             loss.backward()
             loss.item(), correct.item()

@@ -28,6 +28,7 @@ def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
     special = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
     model = marian_of(task["size"], **rates, **special, use_cache=False).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.0, fused=True)
+    half = torch.autocast("cpu", torch.bfloat16, enabled=task["precision"] == "bfloat16")
 
     def run() -> int:
         tokens = 0
@@ -35,15 +36,16 @@ def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
             source = padded(sources, [], [EOS])
             decoder, labels = padded(targets, [BOS], []), padded(targets, [], [EOS])
             mask, target_mask = source != PAD, labels != PAD
-            logits = model(
-                input_ids=source,
-                attention_mask=mask,
-                decoder_input_ids=decoder,
-                decoder_attention_mask=target_mask,
-            ).logits
-            loss = F.cross_entropy(
-                logits.flatten(0, 1), labels.flatten(), ignore_index=PAD, label_smoothing=task["label_smoothing"]
-            )
+            with half:
+                logits = model(
+                    input_ids=source,
+                    attention_mask=mask,
+                    decoder_input_ids=decoder,
+                    decoder_attention_mask=target_mask,
+                ).logits
+                loss = F.cross_entropy(
+                    logits.flatten(0, 1), labels.flatten(), ignore_index=PAD, label_smoothing=task["label_smoothing"]
+                )
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), task["clip"])
             optimiser.step()

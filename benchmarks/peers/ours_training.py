@@ -21,6 +21,7 @@ def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
     model = ours(task["size"], dropout=task["dropout"]).train()
     smoothing = task["label_smoothing"]
     optimiser = Optimiser(model, StageSection(learning_rate=1e-4, clip=task["clip"], label_smoothing=smoothing))
+    half = torch.autocast("cpu", torch.bfloat16, enabled=task["precision"] == "bfloat16")
     update = 0
 
     def run() -> int:
@@ -31,7 +32,8 @@ def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:
             optimiser.prepare(update)
             batch = Batch(pack_pairs(sources, targets))
             labels = batch.current.labels
-            loss, _ = smoothed_cross_entropy(model(batch).states, *model.sentence.output(), labels, smoothing)
+            with half:
+                loss, _ = smoothed_cross_entropy(model(batch).states, *model.sentence.output(), labels, smoothing)
             (loss / len(labels)).backward()
             optimiser.step(1.0)
             optimiser.zero()
