@@ -89,6 +89,23 @@ def test_the_chunked_loss_equals_pytorchs_and_its_gradients(smoothing, monkeypat
     assert torch.allclose(-chosen.sum(), likelihood, rtol=1e-5)
 
 
+def test_the_loss_multiplies_in_half_precision_under_autocast_and_sums_in_full():
+    torch.manual_seed(1)
+    leaves = [torch.randn(40, 32), torch.randn(50, 32) / 6, torch.randn(50)]
+    targets = torch.randint(0, 50, (40,))
+    half, full = ([leaf.clone().requires_grad_() for leaf in leaves] for _ in range(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, _ = smoothed_cross_entropy(*half, targets, 0.1)
+    exact, _ = smoothed_cross_entropy(*full, targets, 0.1)
+    loss.backward()
+    exact.backward()
+    assert loss.item() != exact.item()
+    assert loss.item() == pytest.approx(exact.item(), rel=1e-3)
+    for a, b in zip(half, full, strict=True):
+        assert a.grad.dtype == torch.float32
+        assert (a.grad - b.grad).norm() < 0.01 * b.grad.norm()
+
+
 def test_byte_dropout_keeps_the_mean_and_drops_the_rounded_share():
     torch.manual_seed(0)
     dropout = Dropout(0.3).train()

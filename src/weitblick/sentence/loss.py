@@ -20,13 +20,21 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     With e the exponentials of a row less its maximum, s their sum, and V words, the gradient of the row's logits is
     e / s - (1 - smoothing) 1[target] - smoothing / V. Only e passes over tokens x vocabulary: the division by s is done
     on the other factor of each product, and smoothing, the same for all words, needs sums of states and weights alone.
+    Products are of type `products`; what is summed up over chunks has that of the parameters.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        products: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
         vocabulary = weight.shape[0]
+        factor, summand = weight.to(products), bias.to(products)
         wanted = any(ctx.needs_input_grad[:3])
         d_states = torch.empty_like(states) if wanted else None
         d_weight = torch.zeros_like(weight) if wanted else None
@@ -36,7 +44,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         step = _chunks(states.shape[0], vocabulary).step
         for start in range(0, states.shape[0], step):
             chunk, wanted_ids = states[start : start + step], targets[start : start + step, None]
-            logits = torch.addmm(bias, chunk, weight.t()).float()
+            logits = torch.addmm(summand, chunk.to(products), factor.t()).float()
             chosen = logits.gather(1, wanted_ids)
             highest = logits.amax(-1, keepdim=True)
             exponentials = logits.sub_(highest).exp_()
@@ -46,10 +54,10 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
             normalisers += normaliser.sum()
             if d_states is not None and d_weight is not None and d_bias is not None:
                 exponentials.scatter_add_(1, wanted_ids, total * (smoothing - 1))
-                gradient, share = exponentials.to(states.dtype), total.reciprocal().to(states.dtype)
-                torch.mm(gradient, weight, out=d_states[start : start + step]).mul_(share)
-                d_weight.addmm_(gradient.t(), chunk * share)
-                d_bias.addmv_(gradient.t(), share[:, 0])
+                gradient, share = exponentials.to(products), total.reciprocal()
+                torch.mul(gradient @ factor, share, out=d_states[start : start + step])
+                d_weight += gradient.t() @ (chunk * share).to(products)
+                d_bias += (exponentials.t() @ share[:, 0]).to(bias.dtype)
         loss = likelihood.clone()
         if smoothing:
             evenly, tokens = smoothing / vocabulary, states.shape[0]
@@ -68,15 +76,18 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         d_states, d_weight, d_bias = ctx.gradients
         ctx.gradients = None
-        return d_states.mul_(d_loss), d_weight.mul_(d_loss), d_bias.mul_(d_loss), None, None
+        return d_states.mul_(d_loss), d_weight.mul_(d_loss), d_bias.mul_(d_loss), None, None, None
 
 
 def smoothed_cross_entropy(
     states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
     """Sums over tokens of the smoothed loss and of the plain negative log-likelihood. states [T, d], targets [T]."""
-    with torch.autocast(states.device.type, enabled=False):
-        return _SmoothedCrossEntropy.apply(states, weight.to(states.dtype), bias.to(states.dtype), targets, smoothing)
+    device = states.device.type
+    half = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16
+    products = torch.bfloat16 if half else weight.dtype  # sums over a large vocabulary do not fit into float16
+    with torch.autocast(device, enabled=False):
+        return _SmoothedCrossEntropy.apply(states.to(weight), weight, bias, targets, smoothing, products)
 
 
 @torch.no_grad()
