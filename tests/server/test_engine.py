@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -103,6 +104,32 @@ def test_one_bad_request_does_not_hurt_the_others(slow: Slow, engine: Engine) ->
     assert good.result.result(20)[0].document.id == "good"
     with pytest.raises(ValueError, match="bad"):
         bad.result.result(20)
+
+
+def test_no_request_is_lost_between_two_windows() -> None:
+    """Clients that each send one request after the other, to an engine that is done with each at once."""
+    quick = SimpleNamespace(
+        translate_window=lambda documents, options: [TranslatedDocument(one, ((),)) for one in documents]
+    )
+    engine = Engine(quick)  # type: ignore[arg-type]
+    answered = []
+
+    def client() -> None:
+        for _ in range(500):
+            answered.append(engine.translate([document("a")], OPTIONS).result.result(20))
+
+    clients = [threading.Thread(target=client, daemon=True) for _ in range(8)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(answered) == 8 * 500
+    engine.close()
 
 
 def test_unwanted_work_is_not_done(slow: Slow, engine: Engine) -> None:

@@ -200,14 +200,15 @@ class Engine:
     def _take_window(self) -> list[Request]:
         """The first request, and all others that can go with it, up to a window."""
         window: list[Request] = []
-        kept: deque[Request] = deque()
+        kept: list[Request] = []
         for request in self._queues.requests:
             tokens = sum(other.tokens for other in window) + request.tokens
             if request.unwanted:
                 continue
             fits = not window or (tokens <= WINDOW_TOKENS and request.options == window[0].options)
             (window if fits else kept).append(request)
-        self._queues.requests = kept
+        self._queues.requests.clear()  # not a new queue: somebody may be about to join this one
+        self._queues.requests.extend(kept)
         return window
 
     def _translate(self, window: Sequence[Request]) -> None:
