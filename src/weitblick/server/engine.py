@@ -1,7 +1,9 @@
 """The one thread that has the model, and the queue before it.
 
 What it promises:
-- A request that comes alone is begun at once; requests that wait together go through the model together.
+- A request that comes alone is begun at once; requests that wait together go through the model together. Clients that
+  were answered together have a moment to come again together: else they would fall into two halves, of which one
+  always waits for the other.
 - Work of many steps (a long document) takes turns with requests and with other such work: nobody waits for the end of
   a document, only for the end of a step.
 - What comes out does not depend on what else was in the batch.
@@ -15,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
 from weitblick.documents.document import Document
@@ -28,6 +31,10 @@ from weitblick.translation.units import TranslatedDocument, is_locked
 
 WINDOW_TOKENS = 1024
 """Source tokens of requests that are translated together; a request of more is done in steps."""
+
+RETURNING = 1 / 8
+"""Of the time that a window took: how long those who were answered have to come again before others are begun without
+them."""
 
 Steps = Generator[Any, None, Any]
 
@@ -88,6 +95,22 @@ class _Queues:
         return [*self.requests, *self.urgent, *self.patient]
 
 
+class Returning:
+    """Clients that were answered together and may come again: how many requests will wait then, and until when the next
+    window waits for them."""
+
+    def __init__(self) -> None:
+        self._requests, self._until = 0, 0.0
+
+    def expect(self, requests: int, seconds: float) -> None:
+        """After a window that took so many seconds."""
+        self._requests, self._until = requests, monotonic() + RETURNING * seconds
+
+    def seconds_left(self, waiting: int) -> float:
+        """None if all have come."""
+        return self._until - monotonic() if waiting < self._requests else 0.0
+
+
 def tokens_of(documents: Sequence[Document]) -> int:
     """About how many tokens a model will see: a token is four characters, and every sentence has an end."""
     return sum(len(sentence.source) // 4 + 2 for document in documents for sentence in document.sentences)
@@ -99,6 +122,7 @@ class Engine:
         self.done = Done()
         self._queues = _Queues()
         self._kept = KeptStates()
+        self._returning = Returning()
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="weitblick-engine", daemon=True)
@@ -187,6 +211,7 @@ class Engine:
             with self._changed:
                 while not (self._queues.all() or self._closing):
                     self._changed.wait()
+                self._let_return()
                 if self._closing:
                     return
                 window = self._take_window()
@@ -196,6 +221,14 @@ class Engine:
                 if _advance(task):
                     with self._changed:
                         queue.append(task)
+
+    def _let_return(self) -> None:
+        """Those who have just been answered come again, or a moment passes. Work in steps is done meanwhile instead."""
+        while not (self._closing or self._queues.urgent or self._queues.patient):
+            left = self._returning.seconds_left(len(self._queues.requests))
+            if left <= 0:
+                return
+            self._changed.wait(left)
 
     def _take_window(self) -> list[Request]:
         """The first request, and all others that can go with it, up to a window."""
@@ -215,6 +248,7 @@ class Engine:
         window = [request for request in window if request.begin()]
         if not window:
             return
+        start = monotonic()
         try:
             results = self._translated(window)
         except Exception as error:
@@ -224,16 +258,32 @@ class Engine:
                 for request in window:
                     self._translate([request])
             return
+        with self._changed:
+            self._returning.expect(len(window) + len(self._queues.requests), monotonic() - start)
         for request, result in zip(window, results, strict=True):
             request.result.set_result(result)
 
     def _translated(self, window: Sequence[Request]) -> list[list[TranslatedDocument]]:
         documents = [document for request in window for document in request.documents]
-        translated = iter(self.translator.translate_window(documents, window[0].options))
+        options = window[0].options
+        if self._nothing_to_read(documents):
+            options = replace(options, passes=1)
+        translated = iter(self.translator.translate_window(documents, options))
         self.done.windows += 1
         self.done.sentences += sum(len(document.sentences) for document in documents)
         self.done.tokens += tokens_of(documents)
         return [[next(translated) for _ in request.documents] for request in window]
+
+    def _nothing_to_read(self, documents: Sequence[Document]) -> bool:
+        """Whether a second pass would find no translations but each sentence's own, which is no context. (With frozen
+        context states the first pass is another model's, and drafts are read in the second.)"""
+        if self.translator.model.frozen is not None:
+            return False
+        for document in documents:
+            first, *others = document.sentences
+            if others or first.status is not None or len(self.translator.pipeline.split_long(first.source)) > 1:
+                return False
+        return True
 
 
 def _advance(task: Task) -> bool:

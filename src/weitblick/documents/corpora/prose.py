@@ -136,6 +136,9 @@ def _is_wrapped(lines: list[str]) -> bool:
 
 
 Splitter = Callable[[str], list[str]]
+ONE_SENTENCE = re.compile(r"[^\W\d_]+(?:[ ,'’-]+[^\W\d_]+)*[.!?]?")
+"""Words and commas, at most one mark and that at the end: where pysbd, which takes milliseconds for any text, would not
+cut either."""
 
 
 @cache
@@ -148,6 +151,8 @@ def sentence_splitter(language: str) -> Splitter:
     segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
 
     def split(text: str) -> list[str]:
+        if ONE_SENTENCE.fullmatch(text):
+            return [text]
         segments: list[str] = []
         carried, position = "", 0
         while position < len(text):
