@@ -64,7 +64,7 @@ def serve(
             f"others could reach {host} and read and change all projects",
             remedy="name a file of keys with --keys, or say --open",
         )
-    listener = _listen(host, port)
+    listener = listen(host, port)
     store = Store(folder)  # before the model, which takes longer: another server may have it
     import torch
 
@@ -103,12 +103,13 @@ def _check_installed() -> None:
         raise UserError("the server is not installed", remedy="install it: pip install 'weitblick[server]'")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens at the address, so that a port in use is said before a model is loaded; who asks already
     is answered when it is."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(found[0], found[1])
+        # With its protocol: asyncio sends at once (TCP_NODELAY) only where that is named, else answers wait for 40 ms.
+        listener = socket.socket(*found[:3])
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(found[4])
         listener.listen(BACKLOG)
