@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from weitblick.cli.main import app
-from weitblick.cli.serve import listen
+from weitblick.cli.serve import could_build_kernels, listen
 from weitblick.errors import UserError
 from weitblick.server.store import Store
 
@@ -89,7 +89,24 @@ def test_answers_are_sent_at_once() -> None:
                 writer.close()
 
     asyncio.run(connect())
-    assert options and all(options)
+    assert options == [1]
+
+
+def test_kernels_are_suggested_where_they_could_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler, library = tmp_path / "bin" / "gcc", tmp_path / "kernels.so"
+    monkeypatch.setenv("PATH", str(compiler.parent))
+    monkeypatch.delenv("WEITBLICK_KERNELS", raising=False)
+    monkeypatch.setattr("weitblick.kernels.build.library_path", lambda: library)
+    assert not could_build_kernels()  # no compiler
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    assert could_build_kernels()
+    monkeypatch.setenv("WEITBLICK_KERNELS", "off")
+    assert not could_build_kernels()
+    monkeypatch.delenv("WEITBLICK_KERNELS")
+    library.touch()
+    assert not could_build_kernels()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

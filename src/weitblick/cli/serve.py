@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -83,6 +84,8 @@ def serve(
 
     def announce() -> None:
         typer.echo(f"Weitblick is at {address} (projects in {folder}; Ctrl+C ends it)")
+        if next(translator.model.parameters()).device.type == "cpu" and could_build_kernels():
+            typer.echo("It would be faster with compiled kernels. Build them once: python -m weitblick.kernels")
         sys.stdout.flush()
 
     run(app, listener, announce)
@@ -93,6 +96,14 @@ def data_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "weitblick"
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "weitblick"
+
+
+def could_build_kernels() -> bool:
+    """Whether kernels for decoding on the CPU are wanted and not there, though they could be built."""
+    from weitblick.kernels.build import COMPILERS, library_path
+
+    unwanted = os.environ.get("WEITBLICK_KERNELS") == "off"
+    return not unwanted and not library_path().exists() and any(map(shutil.which, COMPILERS))
 
 
 def _check_installed() -> None:
