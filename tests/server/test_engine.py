@@ -160,6 +160,17 @@ def test_no_request_is_lost_between_two_windows() -> None:
     engine.close()
 
 
+def test_free_memory_goes_back_from_time_to_time(slow: Slow, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = threading.Semaphore(0)
+    monkeypatch.setattr("weitblick.server.engine.give_back", given.release)
+    slow.go.release(2)
+    engine.translate([document("a")], OPTIONS).result.result(20)
+    assert not given.acquire(blocking=False)
+    monkeypatch.setattr("weitblick.server.engine.GIVE_BACK_SECONDS", 0.0)
+    engine.translate([document("b")], OPTIONS).result.result(20)
+    assert given.acquire(timeout=20)
+
+
 def test_unwanted_work_is_not_done(slow: Slow, engine: Engine) -> None:
     engine.translate([document("a")], OPTIONS)
     assert slow.begun.acquire(timeout=20)

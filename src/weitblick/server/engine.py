@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
+from weitblick.allocator import give_back
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.server.errors import Closed, Refused, log_failure
@@ -35,6 +36,9 @@ WINDOW_TOKENS = 1024
 RETURNING = 1 / 8
 """Of the time that a window took: how long those who were answered have to come again before others are begun without
 them."""
+
+GIVE_BACK_SECONDS = 30.0
+"""After so long, free memory is given back to the system."""
 
 Steps = Generator[Any, None, Any]
 
@@ -125,6 +129,7 @@ class Engine:
         self._returning = Returning()
         self._changed = threading.Condition()
         self._closing = False
+        self._gave_back = monotonic()
         self._thread = threading.Thread(target=self._run, name="weitblick-engine", daemon=True)
         self._thread.start()
 
@@ -221,6 +226,9 @@ class Engine:
                 if _advance(task):
                     with self._changed:
                         queue.append(task)
+            if monotonic() - self._gave_back > GIVE_BACK_SECONDS:
+                give_back()
+                self._gave_back = monotonic()
 
     def _let_return(self) -> None:
         """Those who have just been answered come again, or a moment passes. Work in steps is done meanwhile instead."""

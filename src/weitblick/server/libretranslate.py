@@ -17,6 +17,7 @@ from weitblick.server.languages import Languages
 from weitblick.server.parameters import flag, integer, parameters, string, strings, upload
 from weitblick.server.service import Service
 from weitblick.server.texts import MarkedTexts, Texts
+from weitblick.text.cleaning import clean
 from weitblick.translation.options import TranslationOptions
 
 MOST_ALTERNATIVES = 3
@@ -94,7 +95,7 @@ def routes(service: Service) -> APIRouter:
         values = await asked(request)
         languages.check(string(values, "source"), string(values, "target"))
         source, target = string(values, "q").strip(), string(values, "s").strip()
-        if not source or not target:
+        if not clean(source) or not clean(target):
             raise Refused(400, "Invalid request: q and s must not be empty")
         service.suggest(source, target)
         return {"success": True}
