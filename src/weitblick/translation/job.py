@@ -22,7 +22,7 @@ from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
-from weitblick.translation.verification import changed_by_context, worth_verifying
+from weitblick.translation.verification import Verification, changed_by_context, told_by_search, worth_verifying
 from weitblick.translation.window import batches_by_length
 
 STEP_TOKENS = 512
@@ -38,6 +38,8 @@ draft to be searched again: with a beam, what is behind at one step may be befor
 
 Finished = dict[int, tuple[Translation, ...]]
 Found = dict[int, list[Hypothesis]]
+_Heard = tuple[Sequence[int], Verification]
+"""Units whose translations were read, and who listened."""
 Result = TypeVar("Result")
 
 
@@ -197,23 +199,34 @@ class _Passes:
         targets = yield from self._drafts()
         for number in range(2, self.options.passes + 1):
             given = [targets.get(unit, []) for unit in range(len(self.units))]
-            self.context = self._pointing((yield from self._offered(given)))
+            told = bool(self.settled) and self.pointer is None and told_by_search(self.model, self.options)
+            heard: list[_Heard] | None = [] if told else None
+            self.context = self._pointing((yield from self._offered(given, heard)))
             if number == self.options.passes:  # the last pass is that of the steps
-                if self.settled:
-                    yield from self._verify(given)
+                yield from self._verify(given, heard)
                 return
             for batch in self._batches(chosen):
                 found = self._pass(self.model, batch, self.states, self.context, self.options.first_search)
                 targets |= {unit: hypotheses[0].ids for unit, hypotheses in found.items()}
                 yield
 
-    def _verify(self, targets: Sequence[list[int]]) -> Iterator[None]:
-        """First translations that context would not change are settled."""
-        before = self._pointing(None)
-        for part in changed_by_context(self.model, self.sources, self.states, targets, before, self.context):
-            for number in part:
+    def _verify(self, targets: Sequence[list[int]], heard: Sequence[_Heard] | None) -> Iterator[None]:
+        """First translations that context would not change are settled; heard: who listened when these were read."""
+        for changed in self._changed(targets) if heard is None else self._changed_as_heard(heard):
+            for number in changed:
                 self.settled.pop(number, None)
             yield
+
+    def _changed(self, targets: Sequence[list[int]]) -> Iterator[list[int]]:
+        if self.settled:
+            before = self._pointing(None)
+            yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context)
+
+    def _changed_as_heard(self, heard: Sequence[_Heard]) -> Iterator[list[int]]:
+        bank = None if self.context is None else self.context.bank
+        for chosen, verification in heard:
+            with torch.no_grad():
+                yield [chosen[number] for number in verification.changed(bank)]
 
     def translate(self, chosen: Sequence[int], search: SearchOptions) -> Found:
         found: Found = {number: self.settled[number] for number in chosen if number in self.settled}
@@ -221,18 +234,23 @@ class _Passes:
             found |= self._pass(self.model, batch, self.states, self.context, search)
         return found
 
-    def _offered(self, targets: Sequence[list[int]]) -> Generator[None, None, Context | None]:
-        """The context that these translations are of each other; what one of them offers is computed once."""
+    def _offered(
+        self, targets: Sequence[list[int]], heard: list[_Heard] | None = None
+    ) -> Generator[None, None, Context | None]:
+        """The context that these translations are of each other; what one of them offers is computed once, unless
+        somebody is to listen: `heard` gets those who did."""
         model, sources = self.model, self.sources
         if model.context is None:
             return None
         keys = [(id(model), *map(tuple, pair)) for pair in zip(sources.ids, targets, strict=True)]
-        known = {number: states for number, key in enumerate(keys) if (states := self.kept.get(key)) is not None}
+        known = {}
+        if heard is None:
+            known = {number: states for number, key in enumerate(keys) if (states := self.kept.get(key)) is not None}
         missing = [number for number in range(len(sources)) if number not in known]
         lengths = sources.lengths[missing] + [len(targets[number]) + 1 for number in missing]
         for part in sources.parts(lengths):
             chosen = [missing[number] for number in part]
-            for number, states in zip(chosen, self._offered_by(chosen, targets), strict=True):
+            for number, states in zip(chosen, self._offered_by(chosen, targets, heard), strict=True):
                 known[number] = states
                 self.kept.put(keys[number], states)
             yield
@@ -244,12 +262,18 @@ class _Passes:
         return Context(layout, bank, self.approved)
 
     @torch.no_grad()
-    def _offered_by(self, chosen: Sequence[int], targets: Sequence[list[int]]) -> Sequence[Tensor]:
+    def _offered_by(
+        self, chosen: Sequence[int], targets: Sequence[list[int]], heard: list[_Heard] | None
+    ) -> Sequence[Tensor]:
         """Keys and values side by side [T, 2d] of each of these units."""
         places = [self.units[number].document for number in chosen], [self.units[number].position for number in chosen]
         part = Sources([self.sources.ids[number] for number in chosen], *places, self.sources.device)
         own = self.states.index_select(0, self.sources.rows(chosen))
-        keys, values, layout = self.model.states_offered(part, own, [targets[number] for number in chosen])
+        listener = None
+        if heard is not None:
+            listener = Verification(self.model, part, [self.settled.get(number, []) for number in chosen])
+            heard.append((chosen, listener))
+        keys, values, layout = self.model.states_offered(part, own, [targets[number] for number in chosen], listener)
         return torch.cat([keys, values], 1).split(layout.host_lengths)
 
     def pulled(self, sentences: Sequence[int], members: dict[int, list[int]], words: Tensor | None = None) -> list[int]:
