@@ -52,6 +52,12 @@ def test_documents_keep_their_ids_and_locked_sentences(client: TestClient) -> No
     assert len(second["sentences"]) == 3
 
 
+def test_a_document_without_sentences_is_one(client: TestClient) -> None:
+    answer = client.post("/v1/translate", json={"documents": [{"id": "1", "sentences": []}]})
+    assert answer.status_code == 200
+    assert answer.json()["documents"][0]["sentences"] == []
+
+
 def test_context_can_be_left_out(client: TestClient) -> None:
     document = {"sentences": [STRATEGY, BALANCED]}
     (together,), (apart,) = (translate(client, documents=[document], context=wish) for wish in (True, False))

@@ -287,11 +287,11 @@ class Engine:
         context states the first pass is another model's, and drafts are read in the second.)"""
         if self.translator.model.frozen is not None:
             return False
-        for document in documents:
-            first, *others = document.sentences
-            if others or first.status is not None or len(self.translator.pipeline.split_long(first.source)) > 1:
-                return False
-        return True
+        if any(len(document.sentences) > 1 for document in documents):
+            return False
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        split = self.translator.pipeline.split_long
+        return all(sentence.status is None and len(split(sentence.source)) == 1 for sentence in sentences)
 
 
 def _advance(task: Task) -> bool:
