@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,3 +115,17 @@ def test_what_is_taken_for_one_sentence_is_one_for_pysbd(language: str) -> None:
             taken += 1
             assert [part.strip() for part in segmenter.segment(text)] == [text]
     assert taken > 100
+
+
+def test_threads_split_without_disturbing_each_other() -> None:
+    texts = [" ".join(f"This is No. {number} of Mr. {name}." for number in range(20)) for name in "ABCD"]
+    split = sentence_splitter("en")
+    expected = [split(text) for text in texts]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(3):
+                assert list(pool.map(split, texts)) == expected
+    finally:
+        sys.setswitchinterval(interval)

@@ -4,6 +4,7 @@ so that paragraphs, indents and spacing come back around the translation."""
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -148,7 +149,13 @@ def sentence_splitter(language: str) -> Splitter:
     from pysbd.languages import LANGUAGE_CODES
 
     code = re.split("[-_]", language.lower())[0]
-    segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
+    own = threading.local()  # a segmenter for each thread: it keeps the text that it is at
+
+    def segment(text: str) -> list[str]:
+        if not hasattr(own, "segmenter"):
+            own.segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
+        segments: list[str] = own.segmenter.segment(text)
+        return segments
 
     def split(text: str) -> list[str]:
         if ONE_SENTENCE.fullmatch(text):
@@ -158,7 +165,7 @@ def sentence_splitter(language: str) -> Splitter:
         while position < len(text):
             end = text.find(" ", position + max(PIECE, len(carried)))
             end = len(text) if end < 0 else end
-            segments += segmenter.segment(carried + text[position:end])
+            segments += segment(carried + text[position:end])
             position = end
             if position < len(text):  # the last sentence of a piece may go on in the next
                 carried = segments.pop() if segments else ""
