@@ -148,15 +148,14 @@ def sentences_and_windows(address: str) -> list[float]:
 
 def roof(options: argparse.Namespace, sentences: list[str]) -> dict[str, float]:
     """Sentences a second of the translator alone, by how many it is given at a time, each a document."""
-    import torch
-
     from weitblick.allocator import tune_allocator
     from weitblick.documents.document import Document, Sentence
+    from weitblick.threads import use_threads
     from weitblick.translation.options import TranslationOptions
     from weitblick.translation.translator import Translator
 
     tune_allocator()
-    torch.set_num_threads(options.threads)
+    use_threads(options.threads)  # PyTorch is loaded after weitblick, which sets how its threads wait
     translator = Translator.load(options.model)
     documents = [Document(str(number), (Sentence(text),)) for number, text in enumerate(sentences)]
     one_pass = TranslationOptions(passes=1)  # as the engine translates sentences without context
