@@ -20,18 +20,12 @@ from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.portions import blocks, groups
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
 from weitblick.translation.verification import Verification, changed_by_context, told_by_search, worth_verifying
 from weitblick.translation.window import batches_by_length
 
-STEP_TOKENS = 512
-"""Source tokens of a step: how long others wait for their turn, against what large batches save."""
-FIRST_SENTENCES = 1
-"""Sentences of the first step, each later step may have twice as many: the first result comes soon."""
-WEIGHED, MOST_WEIGHED = 4, 32
-"""Sentences of which it is looked up at a time whether approved translations pull at their words: a few at first, so
-that the first result comes soon, each time twice as many."""
 LIFTED, CLOSE = 0.5, 3.0
 """Nats by which approved translations must lift a word, and by which it may then still be behind the draft's, for the
 draft to be searched again: with a beam, what is behind at one step may be before at the end."""
@@ -106,7 +100,7 @@ class DocumentJob:
             return
         concerned = [index for index in chosen if self.concerned is None or index in self.concerned]
         words, unpulled = self._new_words(), [index for index in chosen if index not in set(concerned)]
-        for block in _blocks(concerned):
+        for block in blocks(concerned):
             passes.point_for([number for index in block for number in members[index]])
             pulled = passes.pulled(block, members, words)
             unpulled += [index for index in block if index not in pulled]
@@ -126,7 +120,7 @@ class DocumentJob:
         units: Sequence[Unit],
         search: SearchOptions,
     ) -> Iterator[Finished]:
-        for group in _groups(sentences, members, units):
+        for group in groups(sentences, members, units):
             found = passes.translate([number for index in group for number in members[index]], search)
             yield self._join(group, members, units, found)
 
@@ -391,27 +385,3 @@ def _pauses(steps: Generator[None, None, Result]) -> Generator[Finished, None, R
             result: Result = end.value
             return result
         yield {}
-
-
-def _blocks(sentences: list[int]) -> Iterator[list[int]]:
-    """A few, then more and more."""
-    begin, size = 0, WEIGHED
-    while begin < len(sentences):
-        yield sentences[begin : begin + size]
-        begin, size = begin + size, min(2 * size, MOST_WEIGHED)
-
-
-def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:
-    """Sentences in their order, a few at first, then of about STEP_TOKENS a group."""
-    most = FIRST_SENTENCES
-    group: list[int] = []
-    tokens = 0
-    for index in sentences:
-        size = sum(len(units[number].source) + 1 for number in members[index])
-        if group and (tokens + size > STEP_TOKENS or len(group) >= most):
-            yield group
-            most, group, tokens = 2 * most, [], 0
-        group.append(index)
-        tokens += size
-    if group:
-        yield group
