@@ -4,6 +4,7 @@
 
 - *load*: so many clients, each sending one sentence after the other to `/translate`. Our engine, which translates
   together what waits together, takes turns with the way of LibreTranslate: the same server, one text at a time.
+- *roof*: what the translator alone makes of so many sentences at a time, without a server.
 - *behind*: the answer to a line while a document of 2,000 sentences is being translated.
 - *confirm*: from confirming a row of a document of 50 sentences, in which a word that other rows have as well was
   replaced, to the first event that tells the page of a change in another row. It needs a model with a pointer to
@@ -48,7 +49,7 @@ def main() -> None:
     parser.add_argument("--sheet", type=int, default=50, help="sentences of the document of *confirm*")
     parser.add_argument("--confirmations", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2)
-    parts = ("load", "behind", "confirm")
+    parts = ("load", "roof", "behind", "confirm")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", choices=("together", "alone"), help=argparse.SUPPRESS)
@@ -62,6 +63,8 @@ def main() -> None:
     results: dict[str, Any] = {"date": datetime.now().isoformat(timespec="minutes"), "load": os.getloadavg()}
     if "load" in options.parts:
         results["clients"] = under_load(options, sentences)
+    if "roof" in options.parts:
+        results["roof"] = roof(options, sentences[: options.requests])
     if {"behind", "confirm"} & set(options.parts):
         with server("together", options) as address, client(address) as http:
             if "confirm" in options.parts:
@@ -104,6 +107,7 @@ def client(address: str) -> httpx.Client:
 
 def under_load(options: argparse.Namespace, sentences: list[str]) -> dict[str, Any]:
     table: dict[tuple[int, str], list[tuple[float, list[float]]]] = {}
+    together: dict[int, float] = {}
     with server("together", options) as ours, server("alone", options) as theirs:
         for address in (ours, theirs):
             asyncio.run(load(address, 4, sentences[:8]))  # warm
@@ -111,9 +115,12 @@ def under_load(options: argparse.Namespace, sentences: list[str]) -> dict[str, A
             for clients in options.clients:
                 begin = (number * options.requests) % max(1, len(sentences) - options.requests)
                 chosen = sentences[begin : begin + options.requests]
+                before = sentences_and_windows(ours)
                 for way, address in (("together", ours), ("alone", theirs)):
                     table.setdefault((clients, way), []).append(asyncio.run(load(address, clients, chosen)))
-    print("clients  way         sentences/s     p50      p95     ratio")
+                made, windows = (after - then for after, then in zip(sentences_and_windows(ours), before, strict=True))
+                together[clients] = made / windows  # of the last round
+    print("clients  way         sentences/s     p50      p95     ratio  sentences/window")
     results: dict[str, Any] = {}
     for clients in options.clients:
         ratios = [a[0] / b[0] for a, b in zip(table[clients, "together"], table[clients, "alone"], strict=True)]
@@ -123,8 +130,44 @@ def under_load(options: argparse.Namespace, sentences: list[str]) -> dict[str, A
             speed = statistics.median(rate for rate, _ in rounds)
             p50, p95 = (waits[round(share * (len(waits) - 1))] for share in (0.5, 0.95))
             ratio = statistics.median(ratios) if way == "together" else 1.0
-            print(f"{clients:7}  {way:10} {speed:12.1f} {p50:8.3f} {p95:8.3f} {ratio:9.2f}", flush=True)
-            results[f"{clients} {way}"] = {"sentences_per_second": speed, "p50": p50, "p95": p95, "ratio": ratio}
+            size = together[clients] if way == "together" else 1.0
+            print(f"{clients:7}  {way:10} {speed:12.1f} {p50:8.3f} {p95:8.3f} {ratio:9.2f} {size:9.1f}", flush=True)
+            results[f"{clients} {way}"] = {
+                "sentences_per_second": speed, "p50": p50, "p95": p95, "ratio": ratio, "sentences_a_window": size
+            }  # fmt: skip
+    return results
+
+
+def sentences_and_windows(address: str) -> list[float]:
+    """How many sentences the engine has translated so far, and in how many windows."""
+    with client(address) as http:
+        text = http.get("/metrics").text
+    names = ("weitblick_sentences_total ", "weitblick_windows_total ")
+    return [float(text.partition(f"\n{name}")[2].split()[0]) for name in names]
+
+
+def roof(options: argparse.Namespace, sentences: list[str]) -> dict[str, float]:
+    """Sentences a second of the translator alone, by how many it is given at a time, each a document."""
+    from weitblick.allocator import tune_allocator
+    from weitblick.documents.document import Document, Sentence
+    from weitblick.threads import use_threads
+    from weitblick.translation.options import TranslationOptions
+    from weitblick.translation.translator import Translator
+
+    tune_allocator()
+    use_threads(options.threads)  # PyTorch is loaded after weitblick, which sets how its threads wait
+    translator = Translator.load(options.model)
+    documents = [Document(str(number), (Sentence(text),)) for number, text in enumerate(sentences)]
+    one_pass = TranslationOptions(passes=1)  # as the engine translates sentences without context
+    translator.translate_window(documents[:8], one_pass)  # warm
+    results = {}
+    for count in (1, 2, 4, 8, 16, 32):
+        start = time.perf_counter()
+        for begin in range(0, len(documents), count):
+            translator.translate_window(documents[begin : begin + count], one_pass)
+        results[str(count)] = len(documents) / (time.perf_counter() - start)
+    shown = ", ".join(f"{speed:.1f} of {count}" for count, speed in results.items())
+    print(f"the translator alone, sentences/s by sentences at a time: {shown}", flush=True)
     return results
 
 

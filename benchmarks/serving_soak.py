@@ -173,7 +173,10 @@ def main() -> None:
     first, last = (max(part) for part in (soak.resident[third : 2 * third] or [0], soak.resident[-third:]))
     print(f"answers: {dict(sorted(soak.answers.items()))}")
     print(f"{len(soak.confirmed):,} confirmations answered, {lost} lost; the server ended with {code}")
-    print(f"resident memory: at most {first} MB in the second third, {last} MB in the last")
+    print(
+        f"resident memory: at most {first} MB in the second third, {last} MB in the last; MB a minute after the kill:"
+    )
+    print(" ".join(str(max(soak.resident[begin : begin + 30])) for begin in range(0, len(soak.resident), 30)))
     print(f"the log has {len(log.splitlines())} lines, {log.count(SECRET)} with text of documents")
     if stuck:
         print(f"{stuck} of {len(threads)} clients still waited for an answer after {PATIENCE:g} s")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import pysbd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weitblick.documents import read_documents, write_documents
 from weitblick.documents.corpora import write_translations
-from weitblick.documents.corpora.prose import sentence_splitter, split_exactly
+from weitblick.documents.corpora.prose import ONE_SENTENCE, sentence_splitter, split_exactly
 from weitblick.errors import UserError
 
 LETTER = """
@@ -93,3 +97,35 @@ def test_a_second_document_is_refused() -> None:
     Path("a").write_text("a\n\nb\n")
     with pytest.raises(UserError, match="one file for each document"):
         write_documents(read_documents(["a"]), ["o.txt"], "prose")
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_what_is_taken_for_one_sentence_is_one_for_pysbd(language: str) -> None:
+    """Abbreviations, initials, list-like beginnings and names with marks among plain words, in random order."""
+    segmenter = pysbd.Segmenter(language=language, clean=False)
+    words = ["Mr", "e", "g", "i", "v", "a", "No", "Yahoo", "Dr", "Jan", "St", "I", "vs", "etc", "Der", "Haus", "geht"]
+    chooser = random.Random(1)
+    taken = 0
+    for _ in range(300):
+        text = chooser.choice(words)
+        for word in chooser.choices(words, k=chooser.randint(0, 8)):
+            text += chooser.choice([" ", ", ", "-", " - ", "'", "’"]) + word
+        text += chooser.choice(["", ".", "!", "?", " .", ". ", "..", ". A"])
+        if ONE_SENTENCE.fullmatch(text):
+            taken += 1
+            assert [part.strip() for part in segmenter.segment(text)] == [text]
+    assert taken > 100
+
+
+def test_threads_split_without_disturbing_each_other() -> None:
+    texts = [" ".join(f"This is No. {number} of Mr. {name}." for number in range(20)) for name in "ABCD"]
+    split = sentence_splitter("en")
+    expected = [split(text) for text in texts]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(3):
+                assert list(pool.map(split, texts)) == expected
+    finally:
+        sys.setswitchinterval(interval)

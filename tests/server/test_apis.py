@@ -52,6 +52,12 @@ def test_documents_keep_their_ids_and_locked_sentences(client: TestClient) -> No
     assert len(second["sentences"]) == 3
 
 
+def test_a_document_without_sentences_is_one(client: TestClient) -> None:
+    answer = client.post("/v1/translate", json={"documents": [{"id": "1", "sentences": []}]})
+    assert answer.status_code == 200
+    assert answer.json()["documents"][0]["sentences"] == []
+
+
 def test_context_can_be_left_out(client: TestClient) -> None:
     document = {"sentences": [STRATEGY, BALANCED]}
     (together,), (apart,) = (translate(client, documents=[document], context=wish) for wish in (True, False))
@@ -215,6 +221,21 @@ def test_suggestions_land_in_the_memory(client: TestClient) -> None:
     (translated,) = client.post("/translate", json=text).json()["translatedText"]
     assert translated.endswith(" Achtung, Spalt.")
     assert client.post("/suggest", data={**values, "s": " "}).status_code == 400
+
+
+def test_pairs_of_control_characters_harm_nobody(client: TestClient) -> None:
+    """They are no text: nobody can suggest them, and where they are approved there is nothing to point at."""
+    values = {"q": "The report is ready.", "s": "\x00", "source": "en", "target": "de"}
+    assert client.post("/suggest", json=values).status_code == 400
+    memory = [{"source": "The report is ready.", "target": "\x00"}]
+    answer = client.post("/v1/translate", json={"documents": [{"text": "The report is long."}], "memory": memory})
+    assert answer.status_code in (200, 400)
+    project = client.post("/v1/projects", json={"name": "x"}).json()["id"]
+    text = "The report is ready.\nThe report is long."
+    document = client.post(f"/v1/projects/{project}/documents", data={"text": text}).json()["id"]
+    url = f"/v1/projects/{project}/documents/{document}"
+    client.put(f"{url}/segments/0", json={"target": "\x00", "state": "confirmed"})
+    assert client.get(f"{url}/segments/1/alternatives").status_code == 200
 
 
 def test_files_in_libretranslates_way(client: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -31,13 +32,17 @@ TALK = [
 ]
 
 
+PIPELINE = SimpleNamespace(source_language="en", target_language="de", split_long=lambda sentence: [sentence])
+MODEL = SimpleNamespace(frozen=None)
+
+
 class Slow:
     """A translator that waits to be let go, and notes which documents it was given together."""
 
     def __init__(self) -> None:
         self.windows: list[list[str]] = []
         self.begun, self.go = threading.Semaphore(0), threading.Semaphore(0)
-        self.pipeline = SimpleNamespace(source_language="en", target_language="de")
+        self.pipeline, self.model = PIPELINE, MODEL
 
     def translate_window(
         self, documents: Sequence[Document], options: TranslationOptions, **_: Any
@@ -78,6 +83,29 @@ def test_first_comes_alone_and_what_waits_meanwhile_goes_together(slow: Slow, en
     assert slow.windows == [["a"], ["b", "c", "d"]]
 
 
+def test_who_was_answered_may_join_those_who_wait(slow: Slow, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else clients would fall into halves that wait for each other."""
+    monkeypatch.setattr("weitblick.server.engine.RETURNING", 1e6)
+    first = engine.translate([document("a")], OPTIONS)
+    assert slow.begun.acquire(timeout=20)
+    works = [engine.translate([document(name)], OPTIONS) for name in "bc"]
+    slow.go.release()
+    first.result.result(20)
+    works.append(engine.translate([document("d")], OPTIONS))
+    slow.go.release()
+    for work in works:
+        work.result.result(20)
+    assert slow.windows == [["a"], ["b", "c", "d"]]
+
+
+def test_who_comes_alone_never_waits(slow: Slow, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weitblick.server.engine.RETURNING", 1e6)
+    for name in "abc":
+        slow.go.release()
+        engine.translate([document(name)], OPTIONS).result.result(20)
+    assert slow.windows == [["a"], ["b"], ["c"]]
+
+
 def test_other_options_go_apart_and_windows_have_a_limit(slow: Slow, engine: Engine) -> None:
     engine.translate([document("a")], OPTIONS)
     assert slow.begun.acquire(timeout=20)
@@ -103,6 +131,44 @@ def test_one_bad_request_does_not_hurt_the_others(slow: Slow, engine: Engine) ->
     assert good.result.result(20)[0].document.id == "good"
     with pytest.raises(ValueError, match="bad"):
         bad.result.result(20)
+
+
+def test_no_request_is_lost_between_two_windows() -> None:
+    """Clients that each send one request after the other, to an engine that is done with each at once."""
+    quick = SimpleNamespace(
+        translate_window=lambda documents, options: [TranslatedDocument(one, ((),)) for one in documents],
+        pipeline=PIPELINE,
+        model=MODEL,
+    )
+    engine = Engine(quick)  # type: ignore[arg-type]
+    answered = []
+
+    def client() -> None:
+        answered.extend(engine.translate([document("a")], OPTIONS).result.result(20) for _ in range(500))
+
+    clients = [threading.Thread(target=client, daemon=True) for _ in range(8)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(answered) == 8 * 500
+    engine.close()
+
+
+def test_free_memory_goes_back_from_time_to_time(slow: Slow, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = threading.Semaphore(0)
+    monkeypatch.setattr("weitblick.server.engine.give_back", given.release)
+    slow.go.release(2)
+    engine.translate([document("a")], OPTIONS).result.result(20)
+    assert not given.acquire(blocking=False)
+    monkeypatch.setattr("weitblick.server.engine.GIVE_BACK_SECONDS", 0.0)
+    engine.translate([document("b")], OPTIONS).result.result(20)
+    assert given.acquire(timeout=20)
 
 
 def test_unwanted_work_is_not_done(slow: Slow, engine: Engine) -> None:
@@ -173,6 +239,38 @@ def test_a_job_says_what_the_translator_says(translator: Translator, order: list
     assert found.keys() == set(range(len(TALK)) if order is None else order)
     for index, translations in found.items():
         assert [t.text for t in translations] == [t.text for t in expected[index]]
+
+
+def test_sentences_without_context_need_one_pass(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second would find the same; where a sentence is in parts, is a draft or has company there are two."""
+    long = "The committee has read the report of the rapporteur, " * 20
+    texts = [*filter(None, TALK), "He gave it to her because she wanted it, did she not?"]
+    single = [document(str(number), text) for number, text in enumerate(texts)]
+    drafted = Document("d", (Sentence("It is long.", "Er ist lang.", "draft"),))
+    options = TranslationOptions(n_best=2)
+    expected = [next(translator.translations([one], n_best=2)) for one in single]
+    asked: list[int] = []
+    translate = Translator.translate_window
+
+    def noting(self: Translator, documents: Sequence[Document], options: TranslationOptions) -> Any:
+        asked.append(options.passes)
+        return translate(self, documents, options)
+
+    monkeypatch.setattr(Translator, "translate_window", noting)
+    engine = Engine(translator)
+    try:
+        found = [engine.translate([one], options).result.result(60)[0] for one in single]
+        for one, whole in zip(found, expected, strict=True):
+            for translation, same in zip(one.translations[0], whole.translations[0], strict=True):
+                assert (translation.text, translation.length) == (same.text, same.length)
+                assert translation.log_probability == pytest.approx(same.log_probability, abs=1e-4)
+        assert set(asked) == {1}
+        asked.clear()
+        for one in (document("l", long), drafted, document("2", *TALK[:2])):
+            engine.translate([one], TranslationOptions(beam=1)).result.result(60)
+        assert asked == [2, 2, 2]
+    finally:
+        engine.close()
 
 
 def test_the_same_output_in_any_company(translator: Translator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from weitblick.cli.main import app
+from weitblick.cli.serve import could_build_kernels, listen
 from weitblick.errors import UserError
 from weitblick.server.store import Store
 
@@ -69,6 +71,42 @@ def test_everything_confirmed_survives_a_kill(start: Start, tmp_path: Path) -> N
     assert {pair["position"] for pair in pairs} >= {n for n, (_, state) in typed.items() if state == "confirmed"}
     again.send_signal(signal.SIGINT)
     assert again.wait(30) in (0, 130, -signal.SIGINT)
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Not held back until the client has acknowledged their first part, which takes it 40 ms."""
+    options = []
+
+    async def connect() -> None:
+        def told(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            options.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with listen("127.0.0.1", 0) as listener:
+            async with await asyncio.start_server(told, sock=listener):
+                reader, writer = await asyncio.open_connection(*listener.getsockname())
+                await reader.read()
+                writer.close()
+
+    asyncio.run(connect())
+    assert options == [1]
+
+
+def test_kernels_are_suggested_where_they_could_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler, library = tmp_path / "bin" / "gcc", tmp_path / "kernels.so"
+    monkeypatch.setenv("PATH", str(compiler.parent))
+    monkeypatch.delenv("WEITBLICK_KERNELS", raising=False)
+    monkeypatch.setattr("weitblick.kernels.build.library_path", lambda: library)
+    assert not could_build_kernels()  # no compiler
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    assert could_build_kernels()
+    monkeypatch.setenv("WEITBLICK_KERNELS", "off")
+    assert not could_build_kernels()
+    monkeypatch.delenv("WEITBLICK_KERNELS")
+    library.touch()
+    assert not could_build_kernels()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

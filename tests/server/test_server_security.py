@@ -21,7 +21,9 @@ KEY = "0123456789abcdef"
 SECRET = "Xylophonversicherung"
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:81", "https://localhost.evil"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:81", "https://localhost.evil", "http://[::1", "a"]
+)
 def test_writes_of_other_sites_are_refused(client: TestClient, origin: str) -> None:
     answer = client.post("/v1/projects", json={"name": "x"}, headers={"Origin": origin})
     assert answer.status_code == 403

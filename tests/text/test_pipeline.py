@@ -90,6 +90,13 @@ def test_words_cover_all_pieces_in_order(pipeline: TextPipeline) -> None:
             assert len(pipeline.pieces(ids, side)) == len(ids)  # type: ignore[arg-type]
 
 
+def test_nothing_has_no_words(pipeline: TextPipeline) -> None:
+    for side in ("source", "target"):
+        assert pipeline.encode(["\x00"], side) == [[]]
+        assert pipeline.words([], side) == []
+        assert pipeline.continuing([], side) == []
+
+
 def test_words_have_the_surface_of_the_text(pipeline: TextPipeline) -> None:
     (ids,) = pipeline.encode_source(["they met near the old river"])
     assert [surface for _, _, surface in pipeline.words(ids, "source")] == [

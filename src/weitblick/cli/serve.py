@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -64,7 +65,7 @@ def serve(
             f"others could reach {host} and read and change all projects",
             remedy="name a file of keys with --keys, or say --open",
         )
-    listener = _listen(host, port)
+    listener = listen(host, port)
     store = Store(folder)  # before the model, which takes longer: another server may have it
     import torch
 
@@ -83,6 +84,8 @@ def serve(
 
     def announce() -> None:
         typer.echo(f"Weitblick is at {address} (projects in {folder}; Ctrl+C ends it)")
+        if next(translator.model.parameters()).device.type == "cpu" and could_build_kernels():
+            typer.echo("It would be faster with compiled kernels. Build them once: python -m weitblick.kernels")
         sys.stdout.flush()
 
     run(app, listener, announce)
@@ -95,6 +98,14 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "weitblick"
 
 
+def could_build_kernels() -> bool:
+    """Whether kernels for decoding on the CPU are wanted and not there, though they could be built."""
+    from weitblick.kernels.build import COMPILERS, library_path
+
+    unwanted = os.environ.get("WEITBLICK_KERNELS") == "off"
+    return not unwanted and not library_path().exists() and any(map(shutil.which, COMPILERS))
+
+
 def _check_installed() -> None:
     from importlib.util import find_spec
 
@@ -103,12 +114,13 @@ def _check_installed() -> None:
         raise UserError("the server is not installed", remedy="install it: pip install 'weitblick[server]'")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens at the address, so that a port in use is said before a model is loaded; who asks already
     is answered when it is."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(found[0], found[1])
+        # With its protocol: asyncio sends at once (TCP_NODELAY) only where that is named, else answers wait for 40 ms.
+        listener = socket.socket(*found[:3])
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(found[4])
         listener.listen(BACKLOG)

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory import Memory
 from weitblick.server.bodies import file_body
-from weitblick.server.desk import unless_gone
+from weitblick.server.desk import aside_if_long, unless_gone
 from weitblick.server.errors import Refused
 from weitblick.server.files import file_name
 from weitblick.server.libretranslate import attachment
@@ -118,7 +119,11 @@ def routes(service: Service) -> APIRouter:
         service.languages.check(body.source_language, body.target_language)
         memory = _memory(service, body.memory)
         options = TranslationOptions(beam=body.beam, n_best=body.n_best, context=body.context, memory=memory)
-        documents = [_document(one, service.languages.source) for one in body.documents]
+        service.check_length([one.text for one in body.documents if one.text is not None])
+        documents = await aside_if_long(
+            sum(len(one.text or "") for one in body.documents),
+            lambda: [_document(one, service.languages.source) for one in body.documents],
+        )
         translated = await unless_gone(request, service.desk.translate(documents, options))
         answers = [_answer(one) for one in translated]
         if body.explain:
@@ -129,7 +134,7 @@ def routes(service: Service) -> APIRouter:
     @router.post("/documents", summary="Upload a file to translate", openapi_extra=file_body())
     async def add(request: Request) -> UploadOut:
         file = upload(await parameters(request))
-        return _upload(service.uploads.add(file_name(file.filename), await file.read()))
+        return _upload(await run_in_threadpool(service.uploads.add, file_name(file.filename), await file.read()))
 
     @router.get("/documents/{identity}", summary="How far a file is")
     async def status(identity: str) -> UploadOut:

@@ -63,7 +63,7 @@ def create_app(
     )
     app.state.service = service
     errors.install(app)
-    for module in (api_v1, api_projects, libretranslate, deepl):
+    for module in (api_v1, libretranslate, deepl, api_projects):  # a path is looked up in this order, which takes time
         routes = module.routes(service)
         if not projects:
             routes.routes = [route for route in routes.routes if getattr(route, "path", None) in STATELESS]

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from weitblick.server.bodies import TEXT, TEXTS, body, file_body
-from weitblick.server.desk import unless_gone
+from weitblick.server.desk import aside_if_long, unless_gone
 from weitblick.server.errors import Refused
 from weitblick.server.files import file_name
 from weitblick.server.languages import Languages, base
@@ -44,9 +45,11 @@ def routes(service: Service) -> APIRouter:
         if len(texts) > MOST_TEXTS:
             raise Refused(400, f"more than {MOST_TEXTS} texts in one request")
         source = _check(languages, values)
-        service.check_length([*texts, string(values, "context", "")])
+        before = string(values, "context", "")
+        service.check_length([*texts, before])
         kind = TAG_HANDLING.get(string(values, "tag_handling", ""), Texts)
-        split = kind(texts, languages.source, before=string(values, "context", ""))
+        long = sum(map(len, texts)) + len(before)
+        split = await aside_if_long(long, lambda: kind(texts, languages.source, before=before))
         found = await unless_gone(request, service.translate_texts(split, TranslationOptions(), linger=LINGER_SECONDS))
         return {
             "translations": [
@@ -85,7 +88,7 @@ def routes(service: Service) -> APIRouter:
         _check(languages, values)
         file = upload(values)
         name = file_name(string(values, "filename", file.filename or ""))
-        work = service.uploads.add(name, await file.read())
+        work = await run_in_threadpool(service.uploads.add, name, await file.read())
         return {"document_id": work.id, "document_key": work.key}
 
     @router.get("/document/{identity}", include_in_schema=False)

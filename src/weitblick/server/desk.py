@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
 
 from weitblick.documents.document import Document
@@ -19,6 +20,8 @@ from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import TranslatedDocument
 
 Answer = TypeVar("Answer")
+LONG_TEXT = 2000
+"""Characters that take no longer to read than a thread to be asked."""
 
 
 class Places:
@@ -148,6 +151,11 @@ def _key(documents: Sequence[Document], options: TranslationOptions) -> str:
     wishes = [options.beam, options.length_penalty, options.n_best, options.context, options.passes, id(options.memory)]
     text = json.dumps([sentences, [document.id for document in documents], wishes])
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def aside_if_long(characters: int, function: Callable[[], Answer]) -> Answer:
+    """What reads texts of so many characters: long ones in a thread, so that others are answered meanwhile."""
+    return await run_in_threadpool(function) if characters > LONG_TEXT else function()
 
 
 async def unless_gone(request: HttpRequest, answer: Awaitable[Answer]) -> Answer:

@@ -1,7 +1,9 @@
 """The one thread that has the model, and the queue before it.
 
 What it promises:
-- A request that comes alone is begun at once; requests that wait together go through the model together.
+- A request that comes alone is begun at once; requests that wait together go through the model together. Clients that
+  were answered together have a moment to come again together: else they would fall into two halves, of which one
+  always waits for the other.
 - Work of many steps (a long document) takes turns with requests and with other such work: nobody waits for the end of
   a document, only for the end of a step.
 - What comes out does not depend on what else was in the batch.
@@ -15,8 +17,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
+from weitblick.allocator import give_back
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.server.errors import Closed, Refused, log_failure
@@ -28,6 +32,13 @@ from weitblick.translation.units import TranslatedDocument, is_locked
 
 WINDOW_TOKENS = 1024
 """Source tokens of requests that are translated together; a request of more is done in steps."""
+
+RETURNING = 1 / 8
+"""Of the time that a window took: how long those who were answered have to come again before others are begun without
+them."""
+
+GIVE_BACK_SECONDS = 30.0
+"""After so long, free memory is given back to the system."""
 
 Steps = Generator[Any, None, Any]
 
@@ -88,6 +99,22 @@ class _Queues:
         return [*self.requests, *self.urgent, *self.patient]
 
 
+class Returning:
+    """Clients that were answered together and may come again: how many requests will wait then, and until when the next
+    window waits for them."""
+
+    def __init__(self) -> None:
+        self._requests, self._until = 0, 0.0
+
+    def expect(self, requests: int, seconds: float) -> None:
+        """After a window that took so many seconds."""
+        self._requests, self._until = requests, monotonic() + RETURNING * seconds
+
+    def seconds_left(self, waiting: int) -> float:
+        """None if all have come."""
+        return self._until - monotonic() if waiting < self._requests else 0.0
+
+
 def tokens_of(documents: Sequence[Document]) -> int:
     """About how many tokens a model will see: a token is four characters, and every sentence has an end."""
     return sum(len(sentence.source) // 4 + 2 for document in documents for sentence in document.sentences)
@@ -99,8 +126,10 @@ class Engine:
         self.done = Done()
         self._queues = _Queues()
         self._kept = KeptStates()
+        self._returning = Returning()
         self._changed = threading.Condition()
         self._closing = False
+        self._gave_back = monotonic()
         self._thread = threading.Thread(target=self._run, name="weitblick-engine", daemon=True)
         self._thread.start()
 
@@ -187,6 +216,7 @@ class Engine:
             with self._changed:
                 while not (self._queues.all() or self._closing):
                     self._changed.wait()
+                self._let_return()
                 if self._closing:
                     return
                 window = self._take_window()
@@ -196,24 +226,37 @@ class Engine:
                 if _advance(task):
                     with self._changed:
                         queue.append(task)
+            if monotonic() - self._gave_back > GIVE_BACK_SECONDS:
+                give_back()
+                self._gave_back = monotonic()
+
+    def _let_return(self) -> None:
+        """Those who have just been answered come again, or a moment passes. Work in steps is done meanwhile instead."""
+        while not (self._closing or self._queues.urgent or self._queues.patient):
+            left = self._returning.seconds_left(len(self._queues.requests))
+            if left <= 0:
+                return
+            self._changed.wait(left)
 
     def _take_window(self) -> list[Request]:
         """The first request, and all others that can go with it, up to a window."""
         window: list[Request] = []
-        kept: deque[Request] = deque()
+        kept: list[Request] = []
         for request in self._queues.requests:
             tokens = sum(other.tokens for other in window) + request.tokens
             if request.unwanted:
                 continue
             fits = not window or (tokens <= WINDOW_TOKENS and request.options == window[0].options)
             (window if fits else kept).append(request)
-        self._queues.requests = kept
+        self._queues.requests.clear()  # not a new queue: somebody may be about to join this one
+        self._queues.requests.extend(kept)
         return window
 
     def _translate(self, window: Sequence[Request]) -> None:
         window = [request for request in window if request.begin()]
         if not window:
             return
+        start = monotonic()
         try:
             results = self._translated(window)
         except Exception as error:
@@ -223,16 +266,32 @@ class Engine:
                 for request in window:
                     self._translate([request])
             return
+        with self._changed:
+            self._returning.expect(len(window) + len(self._queues.requests), monotonic() - start)
         for request, result in zip(window, results, strict=True):
             request.result.set_result(result)
 
     def _translated(self, window: Sequence[Request]) -> list[list[TranslatedDocument]]:
         documents = [document for request in window for document in request.documents]
-        translated = iter(self.translator.translate_window(documents, window[0].options))
+        options = window[0].options
+        if self._nothing_to_read(documents):
+            options = replace(options, passes=1)
+        translated = iter(self.translator.translate_window(documents, options))
         self.done.windows += 1
         self.done.sentences += sum(len(document.sentences) for document in documents)
         self.done.tokens += tokens_of(documents)
         return [[next(translated) for _ in request.documents] for request in window]
+
+    def _nothing_to_read(self, documents: Sequence[Document]) -> bool:
+        """Whether a second pass would find no translations but each sentence's own, which is no context. (With frozen
+        context states the first pass is another model's, and drafts are read in the second.)"""
+        if self.translator.model.frozen is not None:
+            return False
+        if any(len(document.sentences) > 1 for document in documents):
+            return False
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        split = self.translator.pipeline.split_long
+        return all(sentence.status is None and len(split(sentence.source)) == 1 for sentence in sentences)
 
 
 def _advance(task: Task) -> bool:

@@ -7,16 +7,18 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from weitblick.server.bodies import FLAG, TEXT, TEXTS, body, file_body
-from weitblick.server.desk import unless_gone
+from weitblick.server.desk import aside_if_long, unless_gone
 from weitblick.server.errors import Refused
 from weitblick.server.files import file_endings, file_name
 from weitblick.server.languages import Languages
 from weitblick.server.parameters import flag, integer, parameters, string, strings, upload
 from weitblick.server.service import Service
 from weitblick.server.texts import MarkedTexts, Texts
+from weitblick.text.cleaning import clean
 from weitblick.translation.options import TranslationOptions
 
 MOST_ALTERNATIVES = 3
@@ -57,7 +59,8 @@ def routes(service: Service) -> APIRouter:
         languages.check(source, None if target == languages.source else target)
         detected = [languages.detect(text) for text in texts] if source == AUTO else []
         options = TranslationOptions(n_best=1 + min(most, MOST_ALTERNATIVES))
-        split = kind(texts, languages.source, together=flag(values, "context", True))
+        together = flag(values, "context", True)
+        split = await aside_if_long(sum(map(len, texts)), lambda: kind(texts, languages.source, together=together))
         if target == languages.source or _all_in(detected, target):
             found = [[text] for text in texts]
         else:
@@ -94,7 +97,7 @@ def routes(service: Service) -> APIRouter:
         values = await asked(request)
         languages.check(string(values, "source"), string(values, "target"))
         source, target = string(values, "q").strip(), string(values, "s").strip()
-        if not source or not target:
+        if not clean(source) or not clean(target):
             raise Refused(400, "Invalid request: q and s must not be empty")
         service.suggest(source, target)
         return {"success": True}
@@ -106,7 +109,7 @@ def routes(service: Service) -> APIRouter:
         values = await asked(request)
         languages.check(string(values, "source", AUTO), string(values, "target"))
         file = upload(values)
-        work = service.uploads.add(file_name(file.filename), await file.read())
+        work = await run_in_threadpool(service.uploads.add, file_name(file.filename), await file.read())
         assert work.work is not None
         await unless_gone(request, service.desk.wait(work.work))
         service.uploads.result(work.id)

@@ -86,7 +86,7 @@ class Guard:
         origin = headers.get("origin")
         if method in SAFE_METHODS or origin is None:
             return
-        if origin == "null" or urlsplit(origin).netloc.lower() != host.lower():
+        if origin == "null" or _authority(origin) != host.lower():
             raise Refused(403, "requests from pages of other sites are refused")
 
     def check_key(self, key: str | None) -> None:
@@ -195,6 +195,13 @@ class Secure:
 
     def _too_large(self) -> Refused:
         return Refused(413, f"a request may have {self.guard.limits.body_bytes // 2**20} MB")
+
+
+def _authority(url: str) -> str | None:
+    try:
+        return urlsplit(url).netloc.lower() or None
+    except ValueError:
+        return None
 
 
 def _hostname(url: str) -> str:

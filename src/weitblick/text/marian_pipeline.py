@@ -123,7 +123,7 @@ class MarianPipeline(TextPipeline):
             or piece.startswith((SPACE, CODE[0]))
             or pieces[place - 1].endswith(CODE[1])
         ]
-        ends = [*starts[1:], len(ids)]
+        ends = [*starts[1:], len(ids)][: len(starts)]
         return [
             (start, end, "".join(pieces[start:end]).replace(SPACE, " ").strip())
             for start, end in zip(starts, ends, strict=True)

@@ -130,7 +130,7 @@ class SentencePiecePipeline(TextPipeline):
             after_special = position > 0 and ids[position - 1] <= UNK
             if position == 0 or number <= UNK or after_special or table[number].startswith(b" "):
                 starts.append(position)
-        ends = [*starts[1:], len(ids)]
+        ends = [*starts[1:], len(ids)][: len(starts)]
         return [(start, end, self._word_surface(ids[start:end], side)) for start, end in zip(starts, ends, strict=True)]
 
     def _word_surface(self, ids: Sequence[int], side: Side) -> str:

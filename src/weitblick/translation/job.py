@@ -20,24 +20,20 @@ from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.portions import blocks, groups
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
-from weitblick.translation.verification import changed_by_context, worth_verifying
+from weitblick.translation.verification import Verification, changed_by_context, told_by_search, worth_verifying
 from weitblick.translation.window import batches_by_length
 
-STEP_TOKENS = 512
-"""Source tokens of a step: how long others wait for their turn, against what large batches save."""
-FIRST_SENTENCES = 1
-"""Sentences of the first step, each later step may have twice as many: the first result comes soon."""
-WEIGHED, MOST_WEIGHED = 4, 32
-"""Sentences of which it is looked up at a time whether approved translations pull at their words: a few at first, so
-that the first result comes soon, each time twice as many."""
 LIFTED, CLOSE = 0.5, 3.0
 """Nats by which approved translations must lift a word, and by which it may then still be behind the draft's, for the
 draft to be searched again: with a beam, what is behind at one step may be before at the end."""
 
 Finished = dict[int, tuple[Translation, ...]]
 Found = dict[int, list[Hypothesis]]
+_Heard = tuple[Sequence[int], Verification]
+"""Units whose translations were read, and who listened."""
 Result = TypeVar("Result")
 
 
@@ -104,7 +100,7 @@ class DocumentJob:
             return
         concerned = [index for index in chosen if self.concerned is None or index in self.concerned]
         words, unpulled = self._new_words(), [index for index in chosen if index not in set(concerned)]
-        for block in _blocks(concerned):
+        for block in blocks(concerned):
             passes.point_for([number for index in block for number in members[index]])
             pulled = passes.pulled(block, members, words)
             unpulled += [index for index in block if index not in pulled]
@@ -124,7 +120,7 @@ class DocumentJob:
         units: Sequence[Unit],
         search: SearchOptions,
     ) -> Iterator[Finished]:
-        for group in _groups(sentences, members, units):
+        for group in groups(sentences, members, units):
             found = passes.translate([number for index in group for number in members[index]], search)
             yield self._join(group, members, units, found)
 
@@ -197,23 +193,34 @@ class _Passes:
         targets = yield from self._drafts()
         for number in range(2, self.options.passes + 1):
             given = [targets.get(unit, []) for unit in range(len(self.units))]
-            self.context = self._pointing((yield from self._offered(given)))
+            told = bool(self.settled) and self.pointer is None and told_by_search(self.model, self.options)
+            heard: list[_Heard] | None = [] if told else None
+            self.context = self._pointing((yield from self._offered(given, heard)))
             if number == self.options.passes:  # the last pass is that of the steps
-                if self.settled:
-                    yield from self._verify(given)
+                yield from self._verify(given, heard)
                 return
             for batch in self._batches(chosen):
                 found = self._pass(self.model, batch, self.states, self.context, self.options.first_search)
                 targets |= {unit: hypotheses[0].ids for unit, hypotheses in found.items()}
                 yield
 
-    def _verify(self, targets: Sequence[list[int]]) -> Iterator[None]:
-        """First translations that context would not change are settled."""
-        before = self._pointing(None)
-        for part in changed_by_context(self.model, self.sources, self.states, targets, before, self.context):
-            for number in part:
+    def _verify(self, targets: Sequence[list[int]], heard: Sequence[_Heard] | None) -> Iterator[None]:
+        """First translations that context would not change are settled; heard: who listened when these were read."""
+        for changed in self._changed(targets) if heard is None else self._changed_as_heard(heard):
+            for number in changed:
                 self.settled.pop(number, None)
             yield
+
+    def _changed(self, targets: Sequence[list[int]]) -> Iterator[list[int]]:
+        if self.settled:
+            before = self._pointing(None)
+            yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context)
+
+    def _changed_as_heard(self, heard: Sequence[_Heard]) -> Iterator[list[int]]:
+        bank = None if self.context is None else self.context.bank
+        for chosen, verification in heard:
+            with torch.no_grad():
+                yield [chosen[number] for number in verification.changed(bank)]
 
     def translate(self, chosen: Sequence[int], search: SearchOptions) -> Found:
         found: Found = {number: self.settled[number] for number in chosen if number in self.settled}
@@ -221,18 +228,23 @@ class _Passes:
             found |= self._pass(self.model, batch, self.states, self.context, search)
         return found
 
-    def _offered(self, targets: Sequence[list[int]]) -> Generator[None, None, Context | None]:
-        """The context that these translations are of each other; what one of them offers is computed once."""
+    def _offered(
+        self, targets: Sequence[list[int]], heard: list[_Heard] | None = None
+    ) -> Generator[None, None, Context | None]:
+        """The context that these translations are of each other; what one of them offers is computed once, unless
+        somebody is to listen: `heard` gets those who did."""
         model, sources = self.model, self.sources
         if model.context is None:
             return None
         keys = [(id(model), *map(tuple, pair)) for pair in zip(sources.ids, targets, strict=True)]
-        known = {number: states for number, key in enumerate(keys) if (states := self.kept.get(key)) is not None}
+        known = {}
+        if heard is None:
+            known = {number: states for number, key in enumerate(keys) if (states := self.kept.get(key)) is not None}
         missing = [number for number in range(len(sources)) if number not in known]
         lengths = sources.lengths[missing] + [len(targets[number]) + 1 for number in missing]
         for part in sources.parts(lengths):
             chosen = [missing[number] for number in part]
-            for number, states in zip(chosen, self._offered_by(chosen, targets), strict=True):
+            for number, states in zip(chosen, self._offered_by(chosen, targets, heard), strict=True):
                 known[number] = states
                 self.kept.put(keys[number], states)
             yield
@@ -244,12 +256,18 @@ class _Passes:
         return Context(layout, bank, self.approved)
 
     @torch.no_grad()
-    def _offered_by(self, chosen: Sequence[int], targets: Sequence[list[int]]) -> Sequence[Tensor]:
+    def _offered_by(
+        self, chosen: Sequence[int], targets: Sequence[list[int]], heard: list[_Heard] | None
+    ) -> Sequence[Tensor]:
         """Keys and values side by side [T, 2d] of each of these units."""
         places = [self.units[number].document for number in chosen], [self.units[number].position for number in chosen]
         part = Sources([self.sources.ids[number] for number in chosen], *places, self.sources.device)
         own = self.states.index_select(0, self.sources.rows(chosen))
-        keys, values, layout = self.model.states_offered(part, own, [targets[number] for number in chosen])
+        listener = None
+        if heard is not None:
+            listener = Verification(self.model, part, [self.settled.get(number, []) for number in chosen])
+            heard.append((chosen, listener))
+        keys, values, layout = self.model.states_offered(part, own, [targets[number] for number in chosen], listener)
         return torch.cat([keys, values], 1).split(layout.host_lengths)
 
     def pulled(self, sentences: Sequence[int], members: dict[int, list[int]], words: Tensor | None = None) -> list[int]:
@@ -367,27 +385,3 @@ def _pauses(steps: Generator[None, None, Result]) -> Generator[Finished, None, R
             result: Result = end.value
             return result
         yield {}
-
-
-def _blocks(sentences: list[int]) -> Iterator[list[int]]:
-    """A few, then more and more."""
-    begin, size = 0, WEIGHED
-    while begin < len(sentences):
-        yield sentences[begin : begin + size]
-        begin, size = begin + size, min(2 * size, MOST_WEIGHED)
-
-
-def _groups(sentences: Sequence[int], members: dict[int, list[int]], units: Sequence[Unit]) -> Iterator[list[int]]:
-    """Sentences in their order, a few at first, then of about STEP_TOKENS a group."""
-    most = FIRST_SENTENCES
-    group: list[int] = []
-    tokens = 0
-    for index in sentences:
-        size = sum(len(units[number].source) + 1 for number in members[index])
-        if group and (tokens + size > STEP_TOKENS or len(group) >= most):
-            yield group
-            most, group, tokens = 2 * most, [], 0
-        group.append(index)
-        tokens += size
-    if group:
-        yield group

@@ -4,6 +4,7 @@ so that paragraphs, indents and spacing come back around the translation."""
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -136,6 +137,9 @@ def _is_wrapped(lines: list[str]) -> bool:
 
 
 Splitter = Callable[[str], list[str]]
+ONE_SENTENCE = re.compile(r"[^\W\d_]+(?:[ ,'’-]+[^\W\d_]+)*[.!?]?")
+"""Words and commas, at most one mark and that at the end: where pysbd, which takes milliseconds for any text, would not
+cut either."""
 
 
 @cache
@@ -145,15 +149,23 @@ def sentence_splitter(language: str) -> Splitter:
     from pysbd.languages import LANGUAGE_CODES
 
     code = re.split("[-_]", language.lower())[0]
-    segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
+    own = threading.local()  # a segmenter for each thread: it keeps the text that it is at
+
+    def segment(text: str) -> list[str]:
+        if not hasattr(own, "segmenter"):
+            own.segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
+        segments: list[str] = own.segmenter.segment(text)
+        return segments
 
     def split(text: str) -> list[str]:
+        if ONE_SENTENCE.fullmatch(text):
+            return [text]
         segments: list[str] = []
         carried, position = "", 0
         while position < len(text):
             end = text.find(" ", position + max(PIECE, len(carried)))
             end = len(text) if end < 0 else end
-            segments += segmenter.segment(carried + text[position:end])
+            segments += segment(carried + text[position:end])
             position = end
             if position < len(text):  # the last sentence of a piece may go on in the next
                 carried = segments.pop() if segments else ""
