@@ -189,8 +189,8 @@ def routes(service: Service) -> APIRouter:
     @router.get("/{project}/documents/{document}/segments/{position}/explanation", summary="Why these words")
     async def explanation(project: str, document: str, position: Row, request: Request) -> Json:
         store.segment(checked(project, document), position)
-        rows = [workbench.veils.of(document).row(row) for row in store.segments(document)]
-        steps = explain_row(service.engine, service.name, rows, position, service.memory_of(project))
+        rows, veil, memory = store.segments(document), workbench.veils.of(document), workbench.memory_of(document)
+        steps = explain_row(service.engine, service.name, rows, position, veil, memory)
         return await unless_gone(request, service.desk.run(steps))
 
     @router.get("/{project}/documents/{document}/consistency", summary="Terms translated in several ways")

@@ -9,13 +9,14 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from weitblick.documents.document import Document, Sentence
+from weitblick.formats.pairs import veiled_pair
 from weitblick.server.consistency import Vocabulary
 from weitblick.server.engine import Steps, Work
 from weitblick.server.errors import Refused
 from weitblick.server.events import Hub
 from weitblick.server.records import Segment, State
 from weitblick.server.store import Store
-from weitblick.server.veiling import Veils
+from weitblick.server.veiling import VeiledMemory, Veils
 from weitblick.translation.job import NewPair
 from weitblick.translation.options import TranslationOptions
 
@@ -85,13 +86,18 @@ class Workbench:
         project = self.store.document(document).project
         (pair,) = self.store.add_pairs(project, "term", [(source, target)], "approved term")
         self.service.memories.reload(project)
-        self._improve(document, -pair, [NewPair(source, target)])
+        self._improve(document, -pair, [self._imported(source, target)])
         return pair
 
     def refresh(self, project: str, imported: Sequence[tuple[str, str]]) -> None:
         """Drafts of all documents are made anew where imported pairs change them."""
+        new = [self._imported(*pair) for pair in imported]
         for document in self.store.documents(project):
-            self._improve(document.id, 0, [NewPair(*pair) for pair in imported], urgent=False)
+            self._improve(document.id, 0, new, urgent=False)
+
+    def _imported(self, source: str, target: str) -> NewPair:
+        pair = veiled_pair(source, target, self.service.languages.source)
+        return NewPair(pair.source, pair.target)
 
     def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
         """Changed drafts become again what they were, and are a human's choice from now on."""
@@ -125,6 +131,17 @@ class Workbench:
         """For the model: confirmed rows are locked, drafts and edited ones are drafts."""
         veil = self.veils.of(document)
         return Document(document, tuple(as_sentence(veil.row(segment)) for segment in segments))
+
+    def memory_of(self, document: str) -> VeiledMemory | None:
+        """What the model reads of the project's memory when it translates this document."""
+        project = self.store.document(document).project
+        memory = self.service.memory_of(project)
+        if memory is None:
+            return None
+        rows = self.service.memories.rows(project, document)
+        veiled = VeiledMemory(memory, self.veils.of(document), rows, self.service.languages.source)
+        self.service.engine.translator.approvals.trust(veiled)
+        return veiled
 
     def alternatives(self, document: str, position: int) -> Generator[None, None, list[str]]:
         """Steps to other translations of one row than the one that stands there."""
@@ -229,7 +246,7 @@ class Workbench:
         return self.veils.of(document).lifted(said, align, lambda lost: engine.translated(lost, again))
 
     def _options(self, document: str) -> TranslationOptions:
-        return TranslationOptions(memory=self.service.memory_of(self.store.document(document).project))
+        return TranslationOptions(memory=self.memory_of(document))
 
     def _tell(self, document: str, segment: Segment) -> None:
         self.hub.publish(document, "segment", segment_json(segment))
