@@ -14,6 +14,7 @@ from weitblick.server.consistency import Vocabulary
 from weitblick.server.engine import Steps, Work
 from weitblick.server.errors import Refused
 from weitblick.server.events import Hub
+from weitblick.server.reasons import Reasons
 from weitblick.server.records import Segment, State
 from weitblick.server.store import Store
 from weitblick.server.veiling import VeiledMemory, Veils
@@ -39,6 +40,7 @@ class Workbench:
         self._lock = threading.Lock()  # of these
         self._focus: dict[str, int] = {}
         self._vocabulary = Vocabulary(service.languages.source)
+        self._target_vocabulary = Vocabulary(service.languages.target)
         self.veils = Veils(self.store, service.languages.source)
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
@@ -220,12 +222,15 @@ class Workbench:
         done, changed = 0, 0
         engine, options = self.service.engine, self._options(document)
         kind = "progress" if cause is None else "improving"
+        reasons = self._reasons(news)
         steps = engine.document_steps(
             whole, options, order, pulled_only=cause is not None, new=news, concerned=concerned
         )
         for finished in steps:
             said = {position: translations[0].text for position, translations in finished.items() if translations}
             shown = self._lifted(document, said, options)
+            if reasons is not None:
+                shown = self._mended(segments, shown, reasons)
             for position, translations in finished.items():
                 before = segments[position]
                 target = shown.get(position, before.target or before.source)
@@ -238,6 +243,26 @@ class Workbench:
             done += len(finished)
             self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
             yield
+
+    def _reasons(self, news: Sequence[NewPair]) -> Reasons | None:
+        """What may change a draft because of these pairs. None: anything may, since nothing is new, or too much, or
+        since the model reads context for every word."""
+        model = self.service.engine.translator.model
+        if not news or (model.reads_translations and model.decides is None):
+            return None
+        pronouns = frozenset(model.section.decides) if model.decides is not None else frozenset[str]()
+        return Reasons(news, self._vocabulary, self._target_vocabulary, pronouns)
+
+    def _mended(self, segments: Sequence[Segment], shown: dict[int, str], reasons: Reasons) -> dict[int, str]:
+        """Drafts that have just been translated again, with those changes only that have a reason."""
+        changed = [p for p, text in shown.items() if segments[p].target.strip() and text != segments[p].target]
+        pairs = [(segments[position].source, shown[position]) for position in changed]
+        alignments = self.service.engine.translator.align(pairs) if pairs else []
+        mended = {
+            position: reasons.mended(segments[position].source, segments[position].target, shown[position], alignment)
+            for position, alignment in zip(changed, alignments, strict=True)
+        }
+        return {**shown, **mended}
 
     def _lifted(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
         """What the model says for some rows as people read it."""
