@@ -1,5 +1,6 @@
 /* Typing, confirming, moving, undoing. */
 
+const TRAVEL = 800; // ms that scrolling to a row may take
 const PAUSE = 400; // ms after the last key before what was typed is sent
 let typingTimer = 0;
 let atFocus = null; // { position, target, state }: what Esc goes back to
@@ -9,8 +10,10 @@ function save(position, newState) {
   const target = views[position].field.value;
   const row = state.rows[position];
   state.rows[position] = { ...row, target, state: newState, before: null, cause: null };
-  showRow(position);
-  showCounts();
+  steadily(() => {
+    showRow(position);
+    showCounts();
+  });
   return unsent.put(rowPath(position), { target, state: newState });
 }
 
@@ -34,6 +37,7 @@ function focusRow(position) {
   view.field.focus({ preventScroll: true });
   const box = view.element.getBoundingClientRect();
   if (box.top < 120 || box.bottom > innerHeight - coveredHeight() - 40) {
+    arrival = performance.now() + TRAVEL;
     scrollBy({ top: box.top - (innerHeight - coveredHeight()) / 3, behavior: calm() ? "auto" : "smooth" });
   }
 }
