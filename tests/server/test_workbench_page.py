@@ -233,6 +233,17 @@ def test_the_row_under_the_cursor_stays_where_it_is(story: Story) -> None:
     page.wait_for_selector("#changes", state="hidden")
 
 
+def test_a_confirmed_row_can_be_opened_again(story: Story) -> None:
+    page = story.open_text().page
+    story.field(1).press("Control+Shift+Enter")
+    button = page.locator("tr[data-position='1'] .confirm")
+    story.until(lambda: page.evaluate("fetch(`${projectPath()}/pairs`).then((a) => a.json())") != [])
+    assert button.inner_text() == "Reopen"
+    button.click()
+    assert story.state(1) == "edited"
+    story.until(lambda: page.evaluate("fetch(`${projectPath()}/pairs`).then((a) => a.json())") == [])
+
+
 def test_changed_rows_are_settled_with_single_keys(story: Story, obedient: None) -> None:
     page = story.open_text().page
     before = story.field(2).input_value()

@@ -31,6 +31,13 @@ function confirmRow(position, goOn) {
   else say("All rows are confirmed.");
 }
 
+/* What the button of a row does. */
+function settleRow(position) {
+  if (state.rows[position].state !== "confirmed") return confirmRow(position, false);
+  save(position, "edited");
+  say(`Row ${position + 1} is open again.`);
+}
+
 function focusRow(position) {
   const view = views[position];
   if (!view) return;
@@ -110,14 +117,14 @@ $("rows").addEventListener("keydown", (event) => {
 
 /* ---- other translations of the row under the cursor ---- */
 
-let offered = { position: null, texts: [] };
+let offered = { position: null, texts: [], found: false };
 let asking = null;
 let askTimer = 0;
 
 function showAlternatives(position) {
   asking?.abort();
   clearTimeout(askTimer);
-  offered = { position, texts: [] };
+  offered = { position, texts: [], found: false };
   $("row-panel").scrollTop = 0;
   $("alternatives").replaceChildren(element("h3", {}, `Row ${position + 1}: other translations`), element("p", { class: "quiet" }, "Looking …"));
   askTimer = setTimeout(async () => {
@@ -125,7 +132,7 @@ function showAlternatives(position) {
     try {
       const found = await ask("GET", `${rowPath(position)}/alternatives`, undefined, asking.signal);
       if (offered.position !== position) return;
-      offered.texts = found.alternatives;
+      Object.assign(offered, { texts: found.alternatives, found: true });
       listAlternatives(position, found.matches);
     } catch (error) {
       if (error.name !== "AbortError") $("alternatives").replaceChildren();
@@ -158,7 +165,7 @@ const markedDifference = (before, after) =>
 
 function takeAlternative(position, index) {
   const text = offered.position === position ? offered.texts[index] : undefined;
-  if (text === undefined) return say("There is no such alternative.");
+  if (text === undefined) return say(offered.found ? "There is no such alternative." : "Still looking for other translations.");
   takeText(position, text);
 }
 

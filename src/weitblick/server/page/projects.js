@@ -208,13 +208,14 @@ async function showProject() {
   });
   const remove = (text, act) => element("button", { type: "button", class: "tool danger", onclick: act }, text);
   const [documents, verb] = project.documents.length === 1 ? ["1 document", "uses"] : [`${project.documents.length} documents`, "share"];
+  const memory = `a memory of ${count(pairs.length - terms.length, "approved sentence", "approved sentences")} and ${count(terms.length, "term", "terms")}`;
   $("project-body").replaceChildren(
     rename,
-    element("p", { class: "quiet" }, `${documents} ${verb} a memory of ${count(pairs.length - terms.length, "approved sentence", "approved sentences")} and ${count(terms.length, "term", "terms")}.`),
+    element("p", { class: "quiet" }, project.documents.length ? `${documents} ${verb} ${memory}.` : `No document yet, ${memory}.`),
     importing("memory", "Memory", "approved translations: TMX, TSV or JSONL"),
     importing("glossary", "Glossary", "terms in two columns: TSV or CSV"),
     ...(terms.length ? [element("ul", { class: "glossary", "aria-label": "Terms", tabindex: 0 }, ...terms.map(termRow))] : []),
-    element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX")),
+    project.confirmed ? element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX")) : "",
     element(
       "p",
       { class: "dangers" },

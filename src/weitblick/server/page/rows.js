@@ -31,7 +31,7 @@ function buildRow(row) {
   const before = element("div", { class: "before", hidden: true });
   const text = element("td", { class: "source", lang: source.code, dir: source.direction }, row.source);
   const status = element("span", { class: "state-name" });
-  const confirm = element("button", { type: "button", class: "confirm", title: "Confirm (Ctrl+Enter)", onclick: () => confirmRow(row.position, false) }, "Confirm");
+  const confirm = element("button", { type: "button", class: "confirm", onclick: () => settleRow(row.position) });
   const element_ = element(
     "tr",
     { "data-position": row.position },
@@ -84,7 +84,8 @@ function showRow(position) {
   view.element.toggleAttribute("data-changed", isChanged(row));
   view.status.textContent = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed" }[row.state];
   view.confirm.disabled = !view.field.value.trim();
-  view.confirm.hidden = row.state === "confirmed";
+  view.confirm.textContent = row.state === "confirmed" ? "Reopen" : "Confirm";
+  view.confirm.title = row.state === "confirmed" ? "No longer approved: it leaves the memory" : "Confirm (Ctrl+Enter)";
   showMirror(position);
   showBefore(position);
 }
