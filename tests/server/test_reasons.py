@@ -72,3 +72,8 @@ def test_a_pronoun_may_follow_its_noun_if_the_new_sentence_is_read_as_context() 
     assert mended("It is good and dear, to be sure.", before, after, {}) == "Sie ist zwar gut und teuer."
     imported = NewPair(QUOTAS.source, QUOTAS.target)
     assert mended("It is good and dear, to be sure.", before, after, {}, imported) == before
+
+
+def test_only_telling_words_call_for_a_new_search() -> None:
+    reasons = Reasons([QUOTAS, NewPair("Is it?", "Ist es das?")], Vocabulary("en"), Vocabulary("de"))
+    assert [pair.target for pair in reasons.telling] == ["Fangquoten sollen gesenkt", "Ist es das?"]  # of none, all

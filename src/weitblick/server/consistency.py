@@ -68,9 +68,13 @@ class Vocabulary:
     def of(self, word: str) -> str:
         return str(self._stem(word.lower()))
 
+    def spoken(self, text: str) -> list[str]:
+        """All words of a text that can be terms."""
+        return [word for word in WORD.findall(text) if self.can_be_term(word)]
+
     def terms(self, text: str) -> set[str]:
-        """The stems of all words of a text that can be terms."""
-        return {self.of(word) for word in WORD.findall(text) if self.can_be_term(word)}
+        """Their stems."""
+        return {self.of(word) for word in self.spoken(text)}
 
 
 def inconsistencies(

@@ -12,7 +12,7 @@ for the changes that have a reason:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from weitblick.server.consistency import Vocabulary
@@ -43,6 +43,12 @@ class Reasons:
     source: Vocabulary
     target: Vocabulary
     pronouns: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def telling(self) -> list[NewPair]:
+        """The pairs with the words of their translations that can be a reason, if they have any: it is these that a
+        draft must be pulled to for a new search to be worth while."""
+        return [replace(pair, target=" ".join(self.target.spoken(pair.target)) or pair.target) for pair in self.new]
 
     def mended(self, source: str, before: str, after: str, alignment: Alignment) -> str:
         """The draft `before`, with those changes that `after` has a reason for. `alignment`: of source and `after`."""

@@ -223,8 +223,9 @@ class Workbench:
         engine, options = self.service.engine, self._options(document)
         kind = "progress" if cause is None else "improving"
         reasons = self._reasons(news)
+        new = news if reasons is None else reasons.telling
         steps = engine.document_steps(
-            whole, options, order, pulled_only=cause is not None, new=news, concerned=concerned
+            whole, options, order, pulled_only=cause is not None, new=new, concerned=concerned
         )
         for finished in steps:
             said = {position: translations[0].text for position, translations in finished.items() if translations}
