@@ -45,9 +45,8 @@ def main() -> None:
     translator = Translator.load(options.model, device="cpu")
     with tempfile.TemporaryDirectory() as folder:
         service: Service = create_app(translator, Path(folder)).state.service
-        began = time.process_time()
-        changed = [one for source, target in chosen for one in confirmed(service, source, target)]
-        report(changed, time.process_time() - began)
+        found = [confirmed(service, source, target) for source, target in chosen]
+        report([one for changed, _ in found for one in changed], sum(seconds for _, seconds in found))
         service.close()
 
 
@@ -55,12 +54,13 @@ def documents(path: Path) -> list[list[str]]:
     return [text.split("\n") for text in path.read_text(encoding="utf-8").strip().split("\n\n")]
 
 
-def confirmed(service: Service, source: list[str], target: list[str]) -> list[Changed]:
-    """The drafts of one document that change while it is confirmed."""
+def confirmed(service: Service, source: list[str], target: list[str]) -> tuple[list[Changed], float]:
+    """The drafts of one document that change while it is confirmed, and the processor time that this takes."""
     store, workbench = service.store, service.workbench
     text = "".join(f"{sentence}\n\n" for sentence in source).encode()
     document = workbench.add(store.add_project("one").id, "one.txt", [Sentence(one) for one in source], text)
     workbench._filling[document].result.result(SECONDS)
+    began = time.process_time()
     changed = []
     for position, reference in enumerate(target):
         before = [row.target for row in store.segments(document)]
@@ -72,7 +72,7 @@ def confirmed(service: Service, source: list[str], target: list[str]) -> list[Ch
             for row in store.segments(document)
             if row.state == "draft" and row.target != before[row.position]
         ]
-    return changed
+    return changed, time.process_time() - began
 
 
 def report(changed: list[Changed], seconds: float) -> None:
