@@ -1,4 +1,5 @@
-"""Takes the pictures of the workbench for the docs, in a real browser, with the model that comes with weitblick.
+"""Takes the pictures of the workbench and of a report for the docs, in a real browser, with the model that comes with
+weitblick.
 
     python docs/images/take.py [-m MODEL] [-o FOLDER]
 
@@ -58,6 +59,7 @@ def main() -> None:
             page.goto(address)
             page.wait_for_selector("#project-select option", state="attached")
             take(page, letter, options.output)
+            take_report(browser, explained(Path(folder), options.model), options.output)
             browser.close()
 
 
@@ -70,11 +72,13 @@ def take(page: Any, letter: Path, output: Path) -> None:
     page.set_input_files("#file-input", letter)
     page.wait_for_selector("#rows tr")
     page.wait_for_selector("tr[data-state=empty]", state="detached")
+    page.click("#tab-consistency")
+    page.wait_for_selector(".term, #consistency-panel .invitation")
+    shoot("workbench-consistency.png")
+    page.click("#tab-row")
     row = correct(page)
     page.wait_for_selector("tr[data-changed]")
-    page.wait_for_function(
-        "[...document.querySelectorAll('#announcement')].some(line => / changed\\.$/.test(line.textContent))"
-    )
+    page.wait_for_function("() => / changed\\.$/.test(document.getElementById('announcement').textContent)")
     page.wait_for_timeout(3000)
     page.locator("body").click(position={"x": 640, "y": 5})
     page.keyboard.press("n")
@@ -87,14 +91,34 @@ def take(page: Any, letter: Path, output: Path) -> None:
     page.evaluate("document.getElementById('theme-button').click()")
     shoot("workbench-dark.png")
     page.evaluate("document.getElementById('theme-button').click()")
-    page.click("#tab-consistency")
-    page.wait_for_selector(".term, #consistency-panel .invitation")
-    shoot("workbench-consistency.png")
-    page.click("#tab-row")
     page.set_viewport_size(PHONE)
     page.evaluate("row => document.querySelector(`tr[data-position='${row}']`).scrollIntoView({ block: 'start' })", row)
     page.click("#panel-toggle")
     shoot("workbench-phone.png")
+
+
+def explained(folder: Path, model: str | None) -> Path:
+    """The report of the letter."""
+    (folder / "North Sea").write_text(LETTER, encoding="utf-8")
+    report = folder / "report.html"
+    command = [sys.executable, "-m", "weitblick", "explain", "--from", "txt", str(folder / "North Sea")]
+    subprocess.run([*command, "-o", str(report), *(["-m", model] if model else [])], check=True, timeout=SECONDS)
+    return report
+
+
+def take_report(browser: Any, report: Path, output: Path) -> None:
+    """A word that context decided, and what it looked at."""
+    page = browser.new_context(viewport=DESK, device_scale_factor=1.5).new_page()
+    page.goto(report.as_uri())
+    page.wait_for_selector(".w")
+    decided = """() => influences.find(({ sentence, word, changed }) =>
+      changed && !data.sentences[sentence].scores[word][3].endsWith("…"))"""
+    page.evaluate(f"() => actions.select({{ ...({decided})(), side: 'target' }})")
+    page.wait_for_selector(".context-card")
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(700)
+    page.screenshot(path=output / "report.png")
+    print(output / "report.png", flush=True)
 
 
 def correct(page: Any) -> int:

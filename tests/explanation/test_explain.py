@@ -217,3 +217,18 @@ def test_choices_without_context_are_whole_words_of_the_other_translation(plain_
     assert (words[0].text, score.choice_without) == ("Sie", "Es")
     assert score.gain == pytest.approx(1.9 * (words[0].end - words[0].start))
     assert _score(figures, words[1].start, words[1].end, choices).choice_without is None
+
+
+def test_what_would_stand_there_is_told_by_the_first_piece_that_would_differ(plain_pipeline: TextPipeline) -> None:
+    """Both predictions would have begun with another word; only the second piece tells that context decided."""
+    from weitblick.explanation.explain import _Choices, _score
+
+    target, without = (plain_pipeline.encode([text], "target")[0] for text in (TARGETS[1], WITHOUT[1]))
+    words = words_in(plain_pipeline, target, "target", TARGETS[1])
+    long = next(word for word in words if word.end - word.start > 1)
+    zeros = np.zeros(len(target))
+    best_with, best_without = np.array(target), np.array(target)
+    best_with[long.start] = best_without[long.start] = best_without[long.start + 1] = without[0]
+    figures = trace_module.Predictions(zeros, zeros, zeros, best_with, best_without)
+    choices = _Choices(plain_pipeline, target, without, words_in(plain_pipeline, without, "target", WITHOUT[1]))
+    assert _score(figures, long.start, long.end, choices).choice_without == "Es"

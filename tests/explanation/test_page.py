@@ -315,3 +315,26 @@ def test_shading_is_of_the_whole_attention(open_report: Opener) -> None:
             "spans => spans.map(s => +(s.dataset.heat ?? 0))",
         )
         assert heats == [sum(entry.mass * weight >= step for step in steps) for weight in entry.words.tolist()]
+
+
+@pytest.mark.browser
+def test_the_legend_never_covers_the_panel(open_report: Opener) -> None:
+    page = open_report(build())
+    for width in (1000, 1280):
+        page.set_viewport_size({"width": width, "height": 500})
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        page.wait_for_function(
+            "() => document.getElementById('panel').getBoundingClientRect().top"
+            " >= document.getElementById('legend').getBoundingClientRect().bottom - 1"
+        )
+        page.click("#tab-influence", timeout=5000)
+
+
+@pytest.mark.browser
+def test_the_list_says_how_to_read_it(open_report: Opener) -> None:
+    page = open_report(build())
+    page.click("#tab-influence")
+    said = page.inner_text("#influence-panel > p")
+    assert "struck out" in said
+    assert "nats" in said
+    assert "sentence" in said

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from file_translators import each
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import html
 
@@ -37,6 +37,7 @@ def _any_alignment(seed: int) -> object:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PARTS), st.booleans()), min_size=1, max_size=12), st.integers(0, 999))
+@example([("5 * 3 = 15", False), ("<i>+ we later</i>", False), ("<i> we later</i>", False)], 480)
 def test_every_code_comes_out_once(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[str, bool]], seed: int
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 from test_workbench import Bench
 
+from weitblick.formats.pairs import veiled_pair
 from weitblick.formats.protection import protected_spans
 from weitblick.server.veiling import Veil
 
@@ -61,9 +64,9 @@ def texts_of(name: str, content: bytes) -> list[str]:
 
 
 class FileBench(Bench):
-    def __init__(self, client: TestClient, name: str, content: bytes) -> None:
+    def __init__(self, client: TestClient, name: str, content: bytes, project: str | None = None) -> None:
         self.client = client
-        self.project = client.post("/v1/projects", json={"name": "Files"}).json()["id"]
+        self.project = project or client.post("/v1/projects", json={"name": "Files"}).json()["id"]
         added = client.post(f"/v1/projects/{self.project}/documents", files={"file": (name, content)})
         assert added.status_code == 200, added.text
         self.document = added.json()["id"]
@@ -128,6 +131,48 @@ def test_the_model_reads_names_in_place_of_placeholders(client: TestClient) -> N
     assert document.sentences[0].target == "Hallo K1, Rapport K2 liegt vor."
     assert document.sentences[0].source == "Dear K1, your report K2 is ready."
     assert not any("{" in text for text in document.sources)
+
+
+def test_the_model_reads_names_in_the_memory_where_people_read_the_text(client: TestClient) -> None:
+    bench = FileBench(client, "letter.docx", as_docx())
+    bench.filled()
+    target = "Hallo {customer_name}, Rapport {report_id} liegt vor."
+    bench.put(0, target)
+    other = FileBench(client, "other.docx", as_docx(), bench.project)
+    workbench = client.app.state.service.workbench  # type: ignore[attr-defined]
+    for document in (bench.document, other.document):
+        (pair,) = workbench.memory_of(document).candidates("Dear K1", 8)
+        assert (pair.source, pair.target) == (
+            "Dear K1, your report K2 is ready.",
+            "Hallo K1, Rapport K2 liegt vor.",
+        )
+    other.filled()
+    (match,) = client.get(f"{other.url}/segments/0/alternatives").json()["matches"]
+    assert (match["source"], match["target"]) == (LETTER[0], target)
+    tmx = ElementTree.fromstring(client.get(f"/v1/projects/{bench.project}/export/tmx").content)
+    assert [seg.text for seg in tmx.iter("seg")] == [LETTER[0], target]
+
+
+def test_names_of_pairs_without_a_file() -> None:
+    pair = veiled_pair("Write to ⟦1⟧ or a@b.org — NOW.", "Schreiben Sie a@b.org oder ⟦1⟧.", "en")
+    assert (pair.source, pair.target) == ("Write to K1 or K2 – NOW.", "Schreiben Sie K2 oder K1.")
+    assert pair.names == {"K1": "⟦1⟧", "K2": "a@b.org"}
+
+
+def test_an_explanation_says_what_names_stand_for(client: TestClient) -> None:
+    bench = FileBench(client, "letter.docx", as_docx())
+    bench.filled()
+    target = "Hallo {customer_name}, Ihr Rapport {report_id} liegt vor."
+    bench.put(0, target)
+    bench.settle()
+    found = client.get(f"{bench.url}/segments/1/explanation").json()
+    assert not re.search(r"\b[KG]\d\b", json.dumps(found, ensure_ascii=False))
+    sentence = found["sentences"][1]
+    assert "{customer_name}" in "".join(sentence["source"]["text"])
+    assert "{customer_name}" in "".join(sentence["target"]["text"])
+    for fetched in sentence["fetched"]:
+        assert (fetched["source"], fetched["target"]) == (LETTER[0], target)
+    assert "{report_id}" in "".join(found["sentences"][0]["source"]["text"])
 
 
 def test_rows_that_the_file_no_longer_gives_are_read_as_they_are() -> None:

@@ -163,6 +163,14 @@ def test_wrong_edits_are_refused(bench: Bench) -> None:
     assert bench.client.put(wrong, json={"target": "a", "state": "edited"}).status_code == 404
 
 
+def test_a_file_without_text_is_refused(bench: Bench) -> None:
+    url = f"/v1/projects/{bench.project}/documents"
+    for name, content in (("empty.txt", b""), ("numbers.txt", b"1 2\n3 4\n")):
+        answer = bench.client.post(url, files={"file": (name, content)})
+        assert (answer.status_code, answer.json()) == (400, {"error": f"{name} holds no text to translate"})
+    assert len(bench.client.get(f"/v1/projects/{bench.project}").json()["documents"]) == 1
+
+
 def test_exports(bench: Bench) -> None:
     bench.filled()
     for position, target in enumerate(("Eins.", "Zwei & <drei>.", "Vier.", "Danke.")):

@@ -70,6 +70,11 @@ class Story:
     def state(self, position: int) -> str:
         return self.page.locator(f"tr[data-position='{position}']").get_attribute("data-state")
 
+    def point_at_source(self, position: int) -> None:
+        """At the first word."""
+        source = self.page.locator(f"tr[data-position='{position}'] .source")
+        source.hover(position={"x": 14, "y": 18})
+
     def until(self, reached: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE
         while not reached():
@@ -160,7 +165,7 @@ def test_keys(story: Story) -> None:
 
 def test_a_word_says_what_decided_it(story: Story) -> None:
     page = story.open_text().page
-    page.locator("tr[data-position='1'] .source .w").first.hover()
+    story.point_at_source(1)
     page.wait_for_selector("#word-panel .context-card")
     assert page.inner_text("#word-panel h2") == "It"
     story.field(1).click()
@@ -173,9 +178,152 @@ def test_rows_do_not_jump_when_a_word_is_looked_at(story: Story) -> None:
     page = story.open_text().page
     places = lambda: [page.locator("#rows tr").nth(n).bounding_box() for n in range(4)]  # noqa: E731
     before = places()
-    page.locator("tr[data-position='1'] .source .w").first.hover()
+    story.point_at_source(1)
     page.wait_for_selector("#word-panel .context-card")
     assert places() == before
+
+
+def test_pointing_at_words_leaves_the_status_line_alone(story: Story) -> None:
+    page = story.open_text().page
+    page.evaluate("say('Not saved yet')")
+    story.point_at_source(1)
+    page.wait_for_selector("#word-panel .context-card")
+    assert page.inner_text("#announcement") == "Not saved yet"
+
+
+def test_rows_do_not_jump_when_one_is_confirmed(story: Story) -> None:
+    page = story.open_text().page
+    places = lambda: [page.locator("#rows tr").nth(n).bounding_box() for n in range(4)]  # noqa: E731
+    before = places()
+    story.field(1).click()
+    story.field(1).press("Control+Shift+Enter")
+    assert story.state(1) == "confirmed"
+    assert places() == before
+
+
+def test_news_that_overtake_the_document_are_not_lost(story: Story) -> None:
+    page = story.open_text().page
+    row = page.evaluate("state.rows[3]")
+
+    def overtaken(route: Any) -> None:
+        answer = route.fetch()
+        page.evaluate("row => expectRow({ ...row, target: 'Neuer als das Dokument.' })", row)
+        page.wait_for_timeout(100)
+        route.fulfill(response=answer)
+
+    page.route("**/documents/*", overtaken)
+    page.evaluate("loadDocument(state.document)")
+    story.until(lambda: story.field(3).input_value() == "Neuer als das Dokument.")
+
+
+def test_the_row_under_the_cursor_stays_where_it_is(story: Story) -> None:
+    """Whatever changes above it."""
+    page = story.open_text(TEXT * 8).page
+    story.field(12).click()
+    page.wait_for_function("() => performance.now() > arrival")
+    top = lambda: page.locator("tr[data-position='12']").bounding_box()["y"]  # noqa: E731
+    before = top()
+    page.evaluate(
+        """() => { for (const row of [1, 9, 11].map((position) => state.rows[position]))
+          expectRow({ ...row, before: row.target, target: "Anders. ".repeat(40) }) }"""
+    )
+    story.until(lambda: page.inner_text("#changes-text") == "3 sentences changed")
+    assert abs(top() - before) < 1
+    page.click("#changes-accept")
+    page.wait_for_selector("#changes", state="hidden")
+
+
+def test_a_confirmed_row_can_be_opened_again(story: Story) -> None:
+    page = story.open_text().page
+    story.field(1).press("Control+Shift+Enter")
+    button = page.locator("tr[data-position='1'] .confirm")
+    story.until(lambda: page.evaluate("fetch(`${projectPath()}/pairs`).then((a) => a.json())") != [])
+    assert button.inner_text() == "Reopen"
+    button.click()
+    assert story.state(1) == "edited"
+    story.until(lambda: page.evaluate("fetch(`${projectPath()}/pairs`).then((a) => a.json())") == [])
+
+
+def test_changed_rows_are_settled_with_single_keys(story: Story, obedient: None) -> None:
+    page = story.open_text().page
+    before = story.field(2).input_value()
+    story.field(0).fill("Der Rapport ist da.")
+    story.field(0).press("Control+Enter")
+    story.until(lambda: page.inner_text("#changes-text") == "2 sentences changed")
+    page.keyboard.press("Escape")
+    page.keyboard.press("k")  # none was visited yet
+    assert page.inner_text("#changes-text") == "2 sentences changed"
+    page.keyboard.press("n")
+    page.keyboard.press("k")
+    story.until(lambda: page.inner_text("#changes-text") == "1 sentence changed")
+    assert story.field(2).input_value() == before
+    story.until(lambda: page.evaluate("views[3].before.contains(document.activeElement)"))  # on to the next one
+    page.keyboard.press("a")
+    page.wait_for_selector("#changes", state="hidden")
+    assert "Rapport" in story.field(3).input_value()
+    story.until(lambda: page.evaluate("document.activeElement.dataset.position") == "3")  # never lost
+
+
+def test_adding_a_document_can_be_left_again(story: Story) -> None:
+    page = story.open_text().page
+    for leave in (lambda: page.keyboard.press("Escape"), lambda: page.click("#back-button")):
+        page.click("#add-button")
+        page.wait_for_selector("#rows tr", state="hidden")
+        assert page.inner_text("#back-button") == "Back to letter.txt"
+        leave()
+        page.wait_for_selector("#rows tr")
+
+
+def test_text_that_is_refused_is_not_lost(story: Story) -> None:
+    page = story.open_text().page
+    page.click("#add-button")
+    page.evaluate("document.getElementById('paste-text').value = 'The report is ready. '.repeat(60000)")
+    page.click("#paste-form button")
+    story.until(lambda: "characters in one request" in page.inner_text("#announcement"))
+    assert page.evaluate("document.getElementById('paste-text').value.length") == 21 * 60000
+
+
+def test_a_dialog_says_what_went_wrong(story: Story, tmp_path: Path) -> None:
+    page = story.open_text().page
+    (tmp_path / "broken.tmx").write_text("<tmx><broken", encoding="utf-8")
+    page.click("#project-button")
+    page.set_input_files("#import-memory", tmp_path / "broken.tmx")
+    story.until(lambda: "broken.tmx" in page.inner_text("#project-dialog .dialog-status"))
+
+
+def test_an_export_says_what_is_missing_for_it(story: Story) -> None:
+    page = story.open_text().page
+    page.click("#export-button")
+    tmx = page.locator("#export-links li", has_text="TMX")
+    assert "no row is confirmed yet" in tmx.inner_text()
+    assert tmx.locator("a").count() == 0
+    page.keyboard.press("Escape")
+    story.field(0).press("Control+Enter")
+    page.click("#export-button")
+    assert tmx.locator("a").count() == 1
+
+
+def test_words_can_be_dragged_as_anywhere_else(story: Story) -> None:
+    page = story.open_text().page
+    prevented = """kind => {
+      const data = new DataTransfer();
+      if (kind === "file") data.items.add(new File(["a"], "a.txt"));
+      else data.setData("text/plain", "a");
+      const event = new DragEvent("dragover", { dataTransfer: data, bubbles: true, cancelable: true });
+      document.body.dispatchEvent(event);
+      return event.defaultPrevented;
+    }"""
+    assert page.evaluate(prevented, "file")
+    assert not page.evaluate(prevented, "text")
+
+
+def test_a_long_document_is_light(story: Story) -> None:
+    """Words are elements in the row under the pointer only."""
+    page = story.open_text().page
+    assert page.locator("#rows .w").count() == 0
+    story.point_at_source(1)
+    page.wait_for_selector("tr[data-position='1'] .source .w")
+    assert page.locator("tr:not([data-position='1']) .w").count() == 0
 
 
 def test_consistency_shows_terms_and_approves_one(story: Story) -> None:

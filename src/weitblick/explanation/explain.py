@@ -250,19 +250,17 @@ class _Choices:
 
 def _score(predictions: Predictions, start: int, end: int, choices: _Choices) -> WordScore:
     """A word's figures from those of its pieces. Its choice changed if that of any piece did: without context another
-    piece is most probable than with, and not the one that was chosen."""
+    piece is most probable than with, and not the one that was chosen. What would stand there is told by the first
+    piece that would be another without context: later ones go on with a word that would not have begun."""
     pieces = slice(start, end)
-    instead = None
-    for place in range(start, end):
-        best = int(predictions.best_without[place])
-        if best not in (predictions.best_with[place], choices.target[place]):
-            instead = choices.text(start, place, best)
-            break
+    without = {place: int(predictions.best_without[place]) for place in range(start, end)}
+    others = [place for place, best in without.items() if best != choices.target[place]]
+    changed = any(without[place] != predictions.best_with[place] for place in others)
     return WordScore(
         float(predictions.with_context[pieces].sum()),
         float(predictions.without_context[pieces].sum()),
         float(predictions.divergence[pieces].sum()),
-        instead,
+        choices.text(start, others[0], without[others[0]]) if changed else None,
     )
 
 

@@ -12,7 +12,7 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.files import atomic_path
 from weitblick.formats.blocks import BREAK, Block
 from weitblick.formats.flows import flows_of
-from weitblick.formats.placeholders import CONJUNCTIONS, insert_words
+from weitblick.formats.placeholders import calm, conjunction, insert_words, is_shouted
 from weitblick.formats.protection import lost_numbers
 from weitblick.formats.rendering import FlowSentence, TranslatedFlow, units_of
 from weitblick.translation.alignment import Alignment, align_by_place
@@ -63,7 +63,7 @@ class TranslatableFile:
 
     def __post_init__(self) -> None:
         self._flows = list(flows_of(self.content.blocks, self.language))
-        joining = CONJUNCTIONS.get(re.split("[-_]", self.language.lower())[0], "&")
+        joining = conjunction(self.language)
         self._units = [unit for number, flow in enumerate(self._flows) for unit in units_of(number, flow, joining)]
         sentences = tuple(self._sentence(unit) for unit in self._units)
         self.document = Document(self.path.stem or "1", sentences, {"format": self.format})
@@ -82,7 +82,7 @@ class TranslatableFile:
     def veiled(self) -> Document:
         """The document as a model should read it, with K1, K2, ... for what it must not touch; see `unveiled`."""
         sentences = tuple(
-            replace(sentence, source=_calm(unit.words.veil(unit.source)))
+            replace(sentence, source=calm(unit.words.veil(unit.source)))
             for unit, sentence in zip(self._units, self.document.sentences, strict=True)
         )
         return replace(self.document, sentences=sentences)
@@ -90,7 +90,11 @@ class TranslatableFile:
     def veil(self, number: int, target: str) -> str:
         """A translation of one sentence, as a model should read it."""
         words = self._units[number].words
-        return _calm(words.veil(words.find(" ".join(target.split("\n")))))
+        return calm(words.veil(words.find(" ".join(target.split("\n")))))
+
+    def names(self, number: int) -> dict[str, str]:
+        """What the names in a veiled sentence stand for, as people read it."""
+        return self._units[number].words.named
 
     def translated_again(self, translated: Document, translate: Callable[[Document], Document]) -> Document:
         """A translation of `veiled()` in which sentences that have lost words have had a second chance, with other
@@ -109,7 +113,7 @@ class TranslatableFile:
         if not broken:
             return dict(targets)
         words = [self._units[n].words.again() for n in broken]
-        sources = [_calm(other.veil(self._units[n].source)) for n, other in zip(broken, words, strict=True)]
+        sources = [calm(other.veil(self._units[n].source)) for n, other in zip(broken, words, strict=True)]
         tries = tuple(replace(self.document.sentences[n], source=s) for n, s in zip(broken, sources, strict=True))
         answers = translate(replace(self.document, sentences=tries)).sentences
         found = dict(targets)
@@ -227,22 +231,12 @@ class TranslatableFile:
         return BREAK in unit.source and not flow.blocks[0].wrapped
 
 
-def _calm(text: str) -> str:
-    """Text in capital letters, which models have hardly seen, as a sentence."""
-    return text[:1] + text[1:].lower() if _is_shouted(text) else text
-
-
-def _is_shouted(text: str) -> bool:
-    words = re.findall(r"[^\W\d_]{2,}", text)
-    return text.isupper() and max(map(len, words), default=0) > 3 and len("".join(words)) > 5
-
-
 def _like(source: str, target: str) -> str:
     """A translation with the signs of its source: capital letters, square brackets, no full stop where none was."""
     if "[" in source and "(" not in source and target.count("(") == source.count("["):
         target = target.replace("(", "[").replace(")", "]")
     target = _ended(source, target)
-    return target.upper() if _is_shouted(source) else target
+    return target.upper() if is_shouted(source) else target
 
 
 def _ended(source: str, target: str) -> str:

@@ -77,6 +77,11 @@ class Words:
             names.append(number or f"{letter}{place}")
         return Words(source, tuple(shown), runs, tuple(names), letter, joining)
 
+    @property
+    def named(self) -> dict[str, str]:
+        """What each name stands for, as people read it."""
+        return {name: self.show(run) for name, run in zip(self.names, self.runs, strict=True)}
+
     def again(self) -> Words:
         """The same words with other names."""
         return Words.of(self.source, self.shown, self.joining, 1)
@@ -193,3 +198,18 @@ def _spoken(text: str, span: tuple[int, int]) -> bool:
 
 def _heaviest(alignment: Alignment, source_word: int) -> int:
     return int(np.argmax(alignment.weights[:, source_word]))
+
+
+def calm(text: str) -> str:
+    """Text in capital letters, which models have hardly seen, as a sentence."""
+    return text[:1] + text[1:].lower() if is_shouted(text) else text
+
+
+def is_shouted(text: str) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", text)
+    return text.isupper() and max(map(len, words), default=0) > 3 and len("".join(words)) > 5
+
+
+def conjunction(language: str) -> str:
+    """What a model of a language reads for an & between words."""
+    return CONJUNCTIONS.get(re.split("[-_]", language.lower())[0], "&")

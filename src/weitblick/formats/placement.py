@@ -171,7 +171,8 @@ def _separate(nodes: list[Node]) -> None:
             kept.append(node)
         elif home := next((one for one in reaching if _takes(one, node.first)), None):
             home.inside.append(node)
-            home.last = max(home.last, node.last)
+            home.first, home.last = min(home.first, node.first), max(home.last, node.last)
+            _clip(list(takewhile(lambda one: one is not home, reaching)), home.first)
             _separate(home.inside)
             for one in kept[kept.index(home) + 1 :]:
                 _move(one, home.last)

@@ -12,6 +12,7 @@ PROTECTED = re.compile(
     | \bwww\.[^\s<>"'“”„]*[^\s<>"'“”„.,;:!?()\[\]{}]
     | [\w.+%-]+@[\w-]+(?:\.[\w-]+)+                                       # e-mail
     | \$\{[^{}\s]*\} | \{\{[^{}]*\}\} | \#\{[^{}\s]*\} | %\{[^{}\s]*\}    # ${name} {{ name }} #{name} %{name}
+    | ⟦\d+⟧                                                               # what has no text, as we show it
     | \$t\([^()]*\)                                                       # $t(key)
     | \{[\w.\[\]!:,%+<>^$\#-]*\} | \{[\w.]+,\s*[\w,.:/ \#]+\}             # {name} {0:.2f} {} {when, date, long}
     | %\([\w.]+\)[-\#0+]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]                  # %(name)s

@@ -127,11 +127,14 @@ def routes(service: Service) -> APIRouter:
         if "text" in values:
             name = file_name(string(values, "name", "") or "Pasted text.txt")
             content = string(values, "text").encode()
+            service.check_length([string(values, "text")])
         else:
             given = upload(values)
             name, content = file_name(given.filename), await given.read()
         file = await run_in_threadpool(read_upload, name, content, service.languages.source)
         parsed = file.document
+        if not parsed.sentences:
+            raise Refused(400, f"{name} holds no text to translate")
         if sum(map(len, parsed.sources)) > service.limits.characters:
             raise Refused(413, f"more than {service.limits.characters:,} characters in one document")
         document = await run_in_threadpool(workbench.add, project, name, parsed.sentences, content)
@@ -189,8 +192,8 @@ def routes(service: Service) -> APIRouter:
     @router.get("/{project}/documents/{document}/segments/{position}/explanation", summary="Why these words")
     async def explanation(project: str, document: str, position: Row, request: Request) -> Json:
         store.segment(checked(project, document), position)
-        rows = [workbench.veils.of(document).row(row) for row in store.segments(document)]
-        steps = explain_row(service.engine, service.name, rows, position, service.memory_of(project))
+        rows, veil, memory = store.segments(document), workbench.veils.of(document), workbench.memory_of(document)
+        steps = explain_row(service.engine, service.name, rows, position, veil, memory)
         return await unless_gone(request, service.desk.run(steps))
 
     @router.get("/{project}/documents/{document}/consistency", summary="Terms translated in several ways")

@@ -29,6 +29,9 @@ CLEAR = 0.4
 COMMON = 0.35
 """Where function words are not known: words that occur in more than this share of the rows are some."""
 
+CAPITAL_NOUNS = ("de", "lb")
+"""Languages that write nouns with a capital letter."""
+
 Use = tuple[str, str, int]
 """A source word, what it became, and the row."""
 
@@ -54,6 +57,7 @@ class Vocabulary:
         name = NAMES.get(language, "").lower()
         known = name in snowballstemmer.algorithms()
         self._stem = lru_cache(MOST_STEMS)(snowballstemmer.stemmer(name).stemWord if known else str)
+        self.has_capital_nouns = language in CAPITAL_NOUNS
         self.knows_function_words = language in METEOR_LANGUAGES
         self._function_words = shipped_function_words(language) if self.knows_function_words else frozenset[str]()
 
@@ -64,9 +68,13 @@ class Vocabulary:
     def of(self, word: str) -> str:
         return str(self._stem(word.lower()))
 
+    def spoken(self, text: str) -> list[str]:
+        """All words of a text that can be terms."""
+        return [word for word in WORD.findall(text) if self.can_be_term(word)]
+
     def terms(self, text: str) -> set[str]:
-        """The stems of all words of a text that can be terms."""
-        return {self.of(word) for word in WORD.findall(text) if self.can_be_term(word)}
+        """Their stems."""
+        return {self.of(word) for word in self.spoken(text)}
 
 
 def inconsistencies(
@@ -93,7 +101,8 @@ def inconsistencies(
     most = math.inf if sides[0].knows_function_words else max(3.0, COMMON * len(filled))
     terms = [
         _term(stem, variants, known)
-        for stem, variants in found.items()
+        for stem, all_variants in found.items()
+        for variants in _kinds(all_variants, sides[1])
         if len(variants) > 1 and 1 < sum(map(len, variants.values())) <= most
     ]
     terms.sort(key=lambda term: (-sum(variant.count for variant in term.variants), term.source))
@@ -113,6 +122,14 @@ def _pairs(row: Segment, alignment: Alignment, ours: Vocabulary, theirs: Vocabul
         if alignment.weights[best, index] >= CLEAR and theirs.can_be_term(target):
             pairs.append((word, target, first))
     return pairs
+
+
+def _kinds(variants: dict[str, list[Use]], theirs: Vocabulary) -> list[dict[str, list[Use]]]:
+    """Nouns apart from the rest, where they can be told: *reduce* may be *verringern* here and *Reduzierung* there."""
+    if not theirs.has_capital_nouns:
+        return [variants]
+    nouns = {stem for stem, uses in variants.items() if all(target[0].isupper() for _, target, _ in uses)}
+    return [{stem: uses for stem, uses in variants.items() if (stem in nouns) is kind} for kind in (True, False)]
 
 
 def _count_compound(variants: dict[str, list[Use]], compound: str, use: Use) -> None:

@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.explanation.explain import DocumentTranslations, explain_translations
 from weitblick.explanation.influence import differences
+from weitblick.explanation.schema import Explanation, Fetched, SentenceExplanation, Words
 from weitblick.explanation.storage import to_json
 from weitblick.memory import Memory
 from weitblick.server.engine import Engine
 from weitblick.server.errors import Refused
 from weitblick.server.records import Segment
+from weitblick.server.veiling import Veil, VeiledMemory
 from weitblick.text.base import TextPipeline
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.translator import Translator
 from weitblick.translation.units import Unit
 
 WITHOUT = TranslationOptions(context=False)
 
 
 def explain_row(
-    engine: Engine, name: str, rows: Sequence[Segment], position: int, memory: Memory | None
+    engine: Engine, name: str, rows: Sequence[Segment], position: int, veil: Veil, memory: VeiledMemory | None
 ) -> Generator[None, None, Any]:
-    """Steps to the explanation of one row as it stands now: what it reads, and how it would be translated alone."""
-    row, translator = rows[position], engine.translator
-    if not row.target.strip():
+    """Steps to the explanation of one row as it stands now: what it reads, and how it would be translated alone. In
+    words that people read: what the model calls K1 is what that stands for."""
+    if not rows[position].target.strip():
         raise Refused(409, "this row is not translated yet")
+    veiled = [veil.row(row) for row in rows]
     alone = ""
-    for finished in engine.document_steps(Document("1", (Sentence(row.source),)), WITHOUT):
+    for finished in engine.document_steps(Document("1", (Sentence(veiled[position].source),)), WITHOUT):
         alone = next((found[0].text for found in finished.values() if found), alone)
         yield
+    found = _explained(engine.translator, name, veiled, position, alone, memory)
+    sentences = [_lifted(sentence, veil.names(n)) for n, sentence in enumerate(found.sentences)]
+    own = sentences[position]
+    if own.fetched:
+        sentences[position] = own = replace(own, fetched=tuple(_shown(f, rows, veil, memory) for f in own.fetched))
+    return {
+        **to_json(replace(found, sentences=tuple(sentences))),
+        "differences": [differences(own.target_without, own.target)],
+    }
+
+
+def _explained(
+    translator: Translator, name: str, rows: Sequence[Segment], position: int, alone: str, memory: Memory | None
+) -> Explanation:
+    """Of rows as the model reads them."""
     pipeline = translator.pipeline
     sources = _encoded(pipeline, [one.source for one in rows], "source")
     targets = _encoded(pipeline, [one.target for one in rows], "target")
@@ -48,14 +69,46 @@ def explain_row(
         if n == position or one.state == "confirmed"
     ]
     pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
-    found = explain_translations(
+    return explain_translations(
         translator.model, pipeline, given, title=name, model_name=name, only=[position], pointer=pointer
     )
-    sentence = found.sentences[position]
-    return {
-        **to_json(found),
-        "differences": [differences(sentence.target_without, sentence.target)],
-    }
+
+
+def _lifted(sentence: SentenceExplanation, names: Mapping[str, str]) -> SentenceExplanation:
+    """A sentence with what its names stand for."""
+    if not names:
+        return sentence
+
+    def words(given: Words) -> Words:
+        return tuple(replace(word, text=_named(word.text, names)) for word in given)
+
+    scores = tuple(
+        score if score.choice_without is None else replace(score, choice_without=_named(score.choice_without, names))
+        for score in sentence.scores
+    )
+    sides = (sentence.source, sentence.target, sentence.target_without, sentence.context_words)
+    source, target, without, context = map(words, sides)
+    return replace(sentence, source=source, target=target, target_without=without, context_words=context, scores=scores)
+
+
+def _shown(fetched: Fetched, rows: Sequence[Segment], veil: Veil, memory: VeiledMemory | None) -> Fetched:
+    """Where a word was fetched, as people read it."""
+    if fetched.sentence is not None:
+        row, names = rows[fetched.sentence], veil.names(fetched.sentence)
+        return replace(fetched, source=row.source, target=row.target, text=_named(fetched.text, names))
+    if memory is None or fetched.pair is None or fetched.pair not in memory.of:
+        return fetched
+    pair = memory.of.pair(fetched.pair)
+    names = memory.veiled(pair).names
+    return replace(fetched, source=pair.source, target=pair.target, text=_named(fetched.text, names))
+
+
+def _named(word: str, names: Mapping[str, str]) -> str:
+    """A word, or what it stands for if it is a name; signs may cling to that."""
+    if not names:
+        return word
+    pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.sub(rf"(?<!\w)({pattern})(?!\w)", lambda found: names[found[1]], word)
 
 
 def _encoded(pipeline: TextPipeline, texts: Sequence[str], side: Any) -> list[list[int]]:

@@ -45,6 +45,12 @@ class Memories:
                 opened.approved = self.store.approved(project)
             return opened.approved
 
+    def rows(self, project: str, document: str) -> dict[int, int]:
+        """The pairs that stand for rows of a document, and which rows these are."""
+        with self._lock:
+            pairs = self._opened(project).pairs
+            return {pair: position for (owner, position), pair in pairs.items() if owner == document}
+
     def confirm(self, project: str, document: str, position: int, source: str, target: str) -> None:
         with self._lock:
             opened = self._changed(project, document, position)

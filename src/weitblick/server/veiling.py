@@ -1,5 +1,5 @@
 """The rows of a document as a model reads them: with names for placeholders, addresses and the like, which it must not
-touch; and what it says as people read it, with all of these in it."""
+touch; what it says as people read it, with all of these in it; and a memory, of which it reads the same names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from dataclasses import replace
 from weitblick.errors import UserError
 from weitblick.formats import TranslatableFile
 from weitblick.formats.file import Align
+from weitblick.formats.pairs import VeiledPair, veiled_pair
 from weitblick.formats.translation import Translate
+from weitblick.memory import Memory, Pair
+from weitblick.memory.matches import LocatedPair
+from weitblick.memory.store import SAMPLE
 from weitblick.server.files import read_upload
 from weitblick.server.records import Segment
 from weitblick.server.store import Store
@@ -31,12 +35,19 @@ class Veil:
     def row(self, segment: Segment) -> Segment:
         """A row as a model reads it."""
         return replace(
-            segment, source=self._sources[segment.position], target=self.text(segment.position, segment.target)
+            segment, source=self.source(segment.position), target=self.text(segment.position, segment.target)
         )
+
+    def source(self, position: int) -> str:
+        return self._sources[position]
 
     def text(self, position: int, target: str) -> str:
         """A translation of a row as a model reads it."""
         return target if self._file is None or not target.strip() else self._file.veil(position, target)
+
+    def names(self, position: int) -> Mapping[str, str]:
+        """What the names in a row stand for, as people read it."""
+        return {} if self._file is None else self._file.names(position)
 
     def lifted(self, found: Mapping[int, str], align: Align, translate: Translate) -> dict[int, str]:
         """What a model says for some rows, as people read it. Rows that have lost something get a second chance; what
@@ -44,6 +55,36 @@ class Veil:
         if self._file is None:
             return dict(found)
         return self._file.unveil(self._file.tried_again(found, translate), align)[0]
+
+
+class VeiledMemory(Memory):
+    """The memory of a project as a model reads it for one document. Rows of that document have the names that they have
+    there, other pairs their own; `of` holds what people read. It has no pairs of its own."""
+
+    def __init__(self, of: Memory, veil: Veil, rows: Mapping[int, int], language: str) -> None:
+        self.folder = None
+        self.of, self._veil, self._rows, self._language = of, veil, rows, language
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
+        return self.of.sample(count)
+
+    def candidates(self, source: str, limit: int) -> list[Pair]:
+        return [self._read(pair) for pair in self.of.candidates(source, limit)]
+
+    def veiled(self, pair: Pair) -> VeiledPair:
+        position = self._rows.get(pair.id)
+        if position is None:
+            return veiled_pair(pair.source, pair.target, self._language)
+        return VeiledPair(
+            self._veil.source(position), self._veil.text(position, pair.target), self._veil.names(position)
+        )
+
+    def _read(self, pair: Pair) -> Pair:
+        veiled = self.veiled(pair)
+        return replace(pair, source=veiled.source, target=veiled.target)
 
 
 class Veils:

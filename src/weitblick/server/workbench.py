@@ -9,13 +9,15 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from weitblick.documents.document import Document, Sentence
+from weitblick.formats.pairs import veiled_pair
 from weitblick.server.consistency import Vocabulary
 from weitblick.server.engine import Steps, Work
 from weitblick.server.errors import Refused
 from weitblick.server.events import Hub
+from weitblick.server.reasons import Reasons
 from weitblick.server.records import Segment, State
 from weitblick.server.store import Store
-from weitblick.server.veiling import Veils
+from weitblick.server.veiling import VeiledMemory, Veils
 from weitblick.translation.job import NewPair
 from weitblick.translation.options import TranslationOptions
 
@@ -38,6 +40,7 @@ class Workbench:
         self._lock = threading.Lock()  # of these
         self._focus: dict[str, int] = {}
         self._vocabulary = Vocabulary(service.languages.source)
+        self._target_vocabulary = Vocabulary(service.languages.target)
         self.veils = Veils(self.store, service.languages.source)
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
@@ -85,13 +88,18 @@ class Workbench:
         project = self.store.document(document).project
         (pair,) = self.store.add_pairs(project, "term", [(source, target)], "approved term")
         self.service.memories.reload(project)
-        self._improve(document, -pair, [NewPair(source, target)])
+        self._improve(document, -pair, [self._imported(source, target)])
         return pair
 
     def refresh(self, project: str, imported: Sequence[tuple[str, str]]) -> None:
         """Drafts of all documents are made anew where imported pairs change them."""
+        new = [self._imported(*pair) for pair in imported]
         for document in self.store.documents(project):
-            self._improve(document.id, 0, [NewPair(*pair) for pair in imported], urgent=False)
+            self._improve(document.id, 0, new, urgent=False)
+
+    def _imported(self, source: str, target: str) -> NewPair:
+        pair = veiled_pair(source, target, self.service.languages.source)
+        return NewPair(pair.source, pair.target)
 
     def keep(self, document: str, positions: Iterable[int]) -> list[Segment]:
         """Changed drafts become again what they were, and are a human's choice from now on."""
@@ -125,6 +133,17 @@ class Workbench:
         """For the model: confirmed rows are locked, drafts and edited ones are drafts."""
         veil = self.veils.of(document)
         return Document(document, tuple(as_sentence(veil.row(segment)) for segment in segments))
+
+    def memory_of(self, document: str) -> VeiledMemory | None:
+        """What the model reads of the project's memory when it translates this document."""
+        project = self.store.document(document).project
+        memory = self.service.memory_of(project)
+        if memory is None:
+            return None
+        rows = self.service.memories.rows(project, document)
+        veiled = VeiledMemory(memory, self.veils.of(document), rows, self.service.languages.source)
+        self.service.engine.translator.approvals.trust(veiled)
+        return veiled
 
     def alternatives(self, document: str, position: int) -> Generator[None, None, list[str]]:
         """Steps to other translations of one row than the one that stands there."""
@@ -203,12 +222,16 @@ class Workbench:
         done, changed = 0, 0
         engine, options = self.service.engine, self._options(document)
         kind = "progress" if cause is None else "improving"
+        reasons = self._reasons(news)
+        new = news if reasons is None else reasons.telling
         steps = engine.document_steps(
-            whole, options, order, pulled_only=cause is not None, new=news, concerned=concerned
+            whole, options, order, pulled_only=cause is not None, new=new, concerned=concerned
         )
         for finished in steps:
             said = {position: translations[0].text for position, translations in finished.items() if translations}
             shown = self._lifted(document, said, options)
+            if reasons is not None:
+                shown = self._mended(segments, shown, reasons)
             for position, translations in finished.items():
                 before = segments[position]
                 target = shown.get(position, before.target or before.source)
@@ -222,6 +245,26 @@ class Workbench:
             self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
             yield
 
+    def _reasons(self, news: Sequence[NewPair]) -> Reasons | None:
+        """What may change a draft because of these pairs. None: anything may, since nothing is new, or too much, or
+        since the model reads context for every word."""
+        model = self.service.engine.translator.model
+        if not news or (model.reads_translations and model.decides is None):
+            return None
+        pronouns = frozenset(model.section.decides) if model.decides is not None else frozenset[str]()
+        return Reasons(news, self._vocabulary, self._target_vocabulary, pronouns)
+
+    def _mended(self, segments: Sequence[Segment], shown: dict[int, str], reasons: Reasons) -> dict[int, str]:
+        """Drafts that have just been translated again, with those changes only that have a reason."""
+        changed = [p for p, text in shown.items() if segments[p].target.strip() and text != segments[p].target]
+        pairs = [(segments[position].source, shown[position]) for position in changed]
+        alignments = self.service.engine.translator.align(pairs) if pairs else []
+        mended = {
+            position: reasons.mended(segments[position].source, segments[position].target, shown[position], alignment)
+            for position, alignment in zip(changed, alignments, strict=True)
+        }
+        return {**shown, **mended}
+
     def _lifted(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
         """What the model says for some rows as people read it."""
         engine, again = self.service.engine, replace(options, n_best=1)
@@ -229,7 +272,7 @@ class Workbench:
         return self.veils.of(document).lifted(said, align, lambda lost: engine.translated(lost, again))
 
     def _options(self, document: str) -> TranslationOptions:
-        return TranslationOptions(memory=self.service.memory_of(self.store.document(document).project))
+        return TranslationOptions(memory=self.memory_of(document))
 
     def _tell(self, document: str, segment: Segment) -> None:
         self.hub.publish(document, "segment", segment_json(segment))

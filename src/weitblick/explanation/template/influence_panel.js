@@ -12,7 +12,7 @@ function buildInfluencePanel(actions) {
   $("influence-count").textContent = influences.length;
   if (!influences.length) {
     const words = hasAttention
-      ? "Context changed no word of this translation by more than a tenth of a nat."
+      ? "Context changed the probability of no word of this translation by 10 % or more."
       : "Without a context layer, context can have changed nothing.";
     $("influence-panel").replaceChildren(element("p", { class: "invitation" }, words));
     return;
@@ -38,6 +38,7 @@ function buildInfluencePanel(actions) {
   more.addEventListener("click", () => fill(Infinity));
   fill(FIRST_SHOWN);
   $("influence-panel").replaceChildren(
+    element("p", { class: "quiet" }, "In bold the word that stands there, struck out the one that would without context. Figures are in nats: by how much context raised the log-probability of the word, and how far its predictions with and without context diverge (KL). The number beside a context word is its sentence."),
     element(
       "div",
       { class: "influence-tools" },

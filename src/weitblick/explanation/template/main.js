@@ -66,7 +66,7 @@ function holdFocusable(span) {
 function scrollToWord(span) {
   const box = span.getBoundingClientRect();
   const covered = coveredHeight();
-  if (box.top < 60 || box.bottom > innerHeight - covered - 40) {
+  if (box.top < $("legend").offsetHeight + 20 || box.bottom > innerHeight - covered - 40) {
     const middle = (innerHeight - covered) / 2;
     scrollBy({ top: box.top - middle, behavior: calm() ? "auto" : "smooth" });
   }
@@ -238,12 +238,15 @@ function buildLegend() {
   );
   $("legend").append(
     element("span", { class: "legend-item" }, element("span", { class: "legend-ramp" }, ...steps), "% of a word's attention, also as small numbers"),
-    element("span", { class: "legend-item" }, element("span", { class: "mattered much" }, "word"), "context changed its probability by 10 % or more"),
-    element("span", { class: "legend-item" }, element("span", { class: "mattered much changed" }, "word"), "and decided the choice"),
+    element("span", { class: "legend-item" }, element("span", { class: "mattered" }, "word"), "context changed its probability by 10 % or more"),
+    element("span", { class: "legend-item" }, element("span", { class: "mattered changed" }, "word"), "and decided the choice"),
     element("span", { class: "legend-item" }, element("span", { class: "added" }, "word"), "only with context"),
     element("span", { class: "legend-item without-sample" }, element("del", {}, "word"), "only without context"),
   );
 }
+
+/* The panel begins where the legend ends, on however many lines that is. */
+new ResizeObserver(() => document.documentElement.style.setProperty("--legend", `${$("legend").offsetHeight}px`)).observe($("legend"));
 
 useExplanation(JSON.parse($("data").textContent));
 buildHead();

@@ -60,10 +60,9 @@ function hydrate(index) {
 function wordElement(side, sentence, word, text, differs) {
   if (side === "target_without") return element(differs ? "del" : "span", {}, text);
   const found = side === "target" ? influenceAt.get(`${sentence}.${word}`) : undefined;
-  const effect = found ? Math.max(Math.abs(found.gain), found.divergence) : 0;
   const classes = ["w"];
   if (differs) classes.push("added");
-  if (found) classes.push("mattered", effect >= 1 ? "much" : "some");
+  if (found) classes.push("mattered");
   if (found?.changed) classes.push("changed");
   const label = found ? `${text}, context mattered: ${signed(found.gain)} nats` : null;
   return element(

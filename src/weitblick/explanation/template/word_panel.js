@@ -24,7 +24,7 @@ async function showWord(view, actions) {
     parts.push(element("p", { class: "quiet" }, "This sentence has no context to look at."));
   }
   $("word-panel").replaceChildren(...parts.filter(Boolean));
-  announce(view, query, row);
+  (actions.announce ?? announce)(view, query, row);
   return row && { ...row, query };
 }
 

@@ -51,7 +51,7 @@ const unsent = {
         if (this.edits[path] === edit) {
           delete this.edits[path];
           this.store();
-          if (path === rowPath(row.position)) receiveRow(row, true);
+          if (path === rowPath(row.position)) receiveRows([row]);
         }
       }
     } catch (error) {

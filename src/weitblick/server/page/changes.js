@@ -18,23 +18,43 @@ function visitChange(step = 1) {
   const later = step > 0 ? changed.find((position) => position > from) : changed.findLast((position) => position < from);
   visited = later ?? (step > 0 ? changed[0] : changed.at(-1));
   const { element: row, before } = views[visited];
+  arrival = performance.now() + TRAVEL;
   row.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
   before.querySelector("button")?.focus({ preventScroll: true });
   say(`Row ${visited + 1} has changed.`);
 }
 
 async function keepRow(position) {
-  receiveRow(await ask("POST", `${rowPath(position)}/keep`), true);
+  const wasHere = holdsFocus(position);
+  receiveRows([await ask("POST", `${rowPath(position)}/keep`)]);
   say(`Row ${position + 1} is as it was.`);
+  if (wasHere) goOn(position);
 }
 
 async function acceptRow(position) {
-  receiveRow(await ask("POST", `${rowPath(position)}/accept`), true);
+  const wasHere = holdsFocus(position);
+  receiveRows([await ask("POST", `${rowPath(position)}/accept`)]);
+  say(`Row ${position + 1}: change accepted.`);
+  if (wasHere) goOn(position);
+}
+
+/* The buttons of a row go with its change: whoever was there is at the next one then, or in the row's field. */
+const holdsFocus = (position) => views[position].before.contains(document.activeElement);
+function goOn(position) {
+  if (changedRows().length) visitChange(1);
+  else focusRow(position);
+}
+
+/* For the changed row that was visited last, if it is still open. */
+function settleVisited(settle) {
+  if (visited === null || !state.rows[visited] || !isChanged(state.rows[visited])) return say("Go to a changed sentence first, with n.");
+  views[visited].before.querySelector("button")?.focus({ preventScroll: true });
+  settle(visited);
 }
 
 async function undoChanges() {
   const rows = await ask("POST", `${documentPath()}/undo`);
-  for (const row of rows) receiveRow(row, true);
+  receiveRows(rows);
   say(`${count(rows.length, "sentence is", "sentences are")} as before.`);
 }
 

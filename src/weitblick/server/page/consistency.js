@@ -1,8 +1,13 @@
 /* Source terms that are translated in several ways. A click makes one of them the approved one. */
 
-async function showConsistency() {
+/* After drafts were translated again; what is not looked at is looked for when it is. */
+function refreshConsistency() {
+  if (!$("consistency-panel").hidden && state.document) showConsistency({ quietly: true });
+}
+
+async function showConsistency({ quietly = false } = {}) {
   const body = $("consistency-panel");
-  body.replaceChildren(element("p", { class: "quiet" }, "Looking through the document …"));
+  if (!quietly) body.replaceChildren(element("p", { class: "quiet" }, "Looking through the document …"));
   let terms;
   try {
     terms = await ask("GET", `${documentPath()}/consistency`);
@@ -15,7 +20,7 @@ async function showConsistency() {
   body.replaceChildren(
     element("p", { class: "quiet" }, "Terms that are translated in several ways. Approve one, and drafts that have the term are translated again with it."),
     element("ul", { class: "terms" }, ...terms.map(termItem)),
-    element("button", { type: "button", class: "tool wide", onclick: showConsistency }, "Look again"),
+    element("button", { type: "button", class: "tool wide", onclick: () => showConsistency() }, "Look again"),
   );
 }
 
@@ -45,5 +50,6 @@ function termItem({ source, variants }) {
 async function approveTerm(source, target) {
   await ask("POST", `${documentPath()}/terms`, { source, target });
   say(`${target} is now the approved translation of ${source}.`);
-  showConsistency();
+  await showConsistency({ quietly: true });
+  $("consistency-panel").focus({ preventScroll: true });
 }

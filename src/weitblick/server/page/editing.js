@@ -1,5 +1,6 @@
 /* Typing, confirming, moving, undoing. */
 
+const TRAVEL = 800; // ms that scrolling to a row may take
 const PAUSE = 400; // ms after the last key before what was typed is sent
 let typingTimer = 0;
 let atFocus = null; // { position, target, state }: what Esc goes back to
@@ -9,8 +10,10 @@ function save(position, newState) {
   const target = views[position].field.value;
   const row = state.rows[position];
   state.rows[position] = { ...row, target, state: newState, before: null, cause: null };
-  showRow(position);
-  showCounts();
+  steadily(() => {
+    showRow(position);
+    showCounts();
+  });
   return unsent.put(rowPath(position), { target, state: newState });
 }
 
@@ -28,12 +31,20 @@ function confirmRow(position, goOn) {
   else say("All rows are confirmed.");
 }
 
+/* What the button of a row does. */
+function settleRow(position) {
+  if (state.rows[position].state !== "confirmed") return confirmRow(position, false);
+  save(position, "edited");
+  say(`Row ${position + 1} is open again.`);
+}
+
 function focusRow(position) {
   const view = views[position];
   if (!view) return;
   view.field.focus({ preventScroll: true });
   const box = view.element.getBoundingClientRect();
   if (box.top < 120 || box.bottom > innerHeight - coveredHeight() - 40) {
+    arrival = performance.now() + TRAVEL;
     scrollBy({ top: box.top - (innerHeight - coveredHeight()) / 3, behavior: calm() ? "auto" : "smooth" });
   }
 }
@@ -106,14 +117,14 @@ $("rows").addEventListener("keydown", (event) => {
 
 /* ---- other translations of the row under the cursor ---- */
 
-let offered = { position: null, texts: [] };
+let offered = { position: null, texts: [], found: false };
 let asking = null;
 let askTimer = 0;
 
 function showAlternatives(position) {
   asking?.abort();
   clearTimeout(askTimer);
-  offered = { position, texts: [] };
+  offered = { position, texts: [], found: false };
   $("row-panel").scrollTop = 0;
   $("alternatives").replaceChildren(element("h3", {}, `Row ${position + 1}: other translations`), element("p", { class: "quiet" }, "Looking …"));
   askTimer = setTimeout(async () => {
@@ -121,7 +132,7 @@ function showAlternatives(position) {
     try {
       const found = await ask("GET", `${rowPath(position)}/alternatives`, undefined, asking.signal);
       if (offered.position !== position) return;
-      offered.texts = found.alternatives;
+      Object.assign(offered, { texts: found.alternatives, found: true });
       listAlternatives(position, found.matches);
     } catch (error) {
       if (error.name !== "AbortError") $("alternatives").replaceChildren();
@@ -154,7 +165,7 @@ const markedDifference = (before, after) =>
 
 function takeAlternative(position, index) {
   const text = offered.position === position ? offered.texts[index] : undefined;
-  if (text === undefined) return say("There is no such alternative.");
+  if (text === undefined) return say(offered.found ? "There is no such alternative." : "Still looking for other translations.");
   takeText(position, text);
 }
 

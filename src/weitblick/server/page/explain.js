@@ -4,8 +4,10 @@ const HOVER = 220; // ms that the pointer rests on a word
 let view = null; // { side, sentence, word, head, query }, as the panel takes it
 let known = { key: null, promise: null };
 let hoverTimer = 0;
+let caretTimer = 0;
 
 const panelActions = {
+  announce: () => {}, // the panel is read on demand: the status line is for what happened
   isCurrent: (other) => view === other,
   select: (place) => show({ ...place, head: view?.head ?? null, query: null }),
   chooseHead: (head) => show({ ...view, head }),
@@ -27,16 +29,20 @@ function explanationOf(position) {
   return known.promise;
 }
 
-/* `offset`: where in the text of that side the word begins. */
+/* `offset`: where in the text of that side the word begins. Of several that were asked for the last is shown. */
+let asked = 0;
 async function explainWord(position, side, offset, pointed = false) {
   if (!state.rows[position].target.trim()) return;
+  clearTimeout(caretTimer);
+  const own = ++asked;
   let value;
   try {
     value = await explanationOf(position);
   } catch (error) {
     known = { key: null, promise: null };
-    return $("word-panel").replaceChildren(element("p", { class: "quiet" }, error.message));
+    if (own === asked) return $("word-panel").replaceChildren(element("p", { class: "quiet" }, error.message));
   }
+  if (own !== asked || value === undefined) return;
   if (data !== value) useExplanation(value);
   const word = wordAt(data.sentences[position][side].text, side === "source" ? state.rows[position].source : state.rows[position].target, offset);
   if (word === null) return;
@@ -44,13 +50,14 @@ async function explainWord(position, side, offset, pointed = false) {
   if (pointed) $("row-panel").scrollTop = $("word-panel").offsetTop - $("row-panel").offsetTop - 16; // other translations stand above
 }
 
-/* The index of the model's word that holds a character of the text. */
+/* The index of the model's word that holds a character of the text. A model may write a word in another way (quotes,
+   dashes): it stands where the one before it ends. */
 function wordAt(words, text, offset) {
   let from = 0;
   for (let index = 0; index < words.length; index++) {
     const found = text.indexOf(words[index], from);
-    if (found < 0) continue;
-    from = found + words[index].length;
+    const start = found < 0 || found > from + 40 ? from + text.slice(from).search(/\S|$/) : found;
+    from = start + words[index].length;
     if (offset < from) return index;
   }
   return null;
@@ -85,6 +92,10 @@ function invite() {
 }
 
 /* The word under the pointer: in the source, or behind the text field. */
+$("rows").addEventListener("pointerover", (event) => {
+  const row = event.target.closest("tr");
+  if (row) splitWords(Number(row.dataset.position));
+});
 $("rows").addEventListener("pointermove", (event) => {
   clearTimeout(hoverTimer);
   if (event.pointerType === "touch" || event.buttons) return;
@@ -95,9 +106,12 @@ $("rows").addEventListener("pointerleave", () => clearTimeout(hoverTimer));
 $("rows").addEventListener("click", (event) => pointAt(event.clientX, event.clientY));
 
 function pointAt(x, y) {
+  const row = document.elementFromPoint(x, y)?.closest("#rows tr");
+  if (!row) return;
+  splitWords(Number(row.dataset.position));
   const span = document.elementsFromPoint(x, y).find((node) => node.classList.contains("w") && node.closest("#rows"));
   if (!span) return;
-  const position = Number(span.closest("tr").dataset.position);
+  const position = Number(row.dataset.position);
   const side = span.closest(".source") ? "source" : "target";
   let offset = 0;
   for (let node = span.previousSibling; node; node = node.previousSibling) offset += node.textContent.length;
@@ -105,7 +119,6 @@ function pointAt(x, y) {
 }
 
 /* The word at the cursor, once it rests there. */
-let caretTimer = 0;
 document.addEventListener("selectionchange", () => {
   clearTimeout(caretTimer);
   const field = document.activeElement;

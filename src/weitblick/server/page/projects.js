@@ -29,20 +29,27 @@ let events = null;
 
 async function openDocument(identity) {
   events?.close();
+  incoming.clear();
+  state.loading = true;
+  left = null;
   state.document = identity;
   history.replaceState(null, "", `#${identity}`);
   $("document-select").value = identity;
   events = new EventSource(`${documentPath()}/events`);
   // Whoever connects, for the first time or again, takes the document as it is; from then on there are news.
   events.addEventListener("hello", () => loadDocument(identity));
-  events.addEventListener("segment", (event) => receiveRow(JSON.parse(event.data)));
+  events.addEventListener("segment", (event) => expectRow(JSON.parse(event.data)));
   events.addEventListener("progress", (event) => showProgress(JSON.parse(event.data)));
   events.addEventListener("improving", (event) => showImproving(JSON.parse(event.data)));
 }
 
 async function loadDocument(identity) {
   if (state.document !== identity) return;
-  const found = await ask("GET", documentPath());
+  state.loading = true;
+  const found = await ask("GET", documentPath()).catch((error) => say(`The document cannot be opened: ${error.message}`));
+  if (state.document !== identity) return;
+  state.loading = false;
+  if (!found) return;
   const fresh = state.rows.document !== identity || state.rows.length !== found.rows.length;
   state.rows = Object.assign(found.rows, { document: identity });
   for (const row of state.rows) {
@@ -59,6 +66,7 @@ async function loadDocument(identity) {
     $("consistency-count").hidden = true;
   } else state.rows.forEach((row) => showRow(row.position));
   showCounts();
+  showIncoming();
   unsent.retry();
 }
 
@@ -66,6 +74,8 @@ function closeDocument() {
   events?.close();
   state.document = null;
   state.rows = [];
+  left = null;
+  $("back-line").hidden = true;
   history.replaceState(null, "", location.pathname);
   document.title = "Weitblick workbench";
   $("welcome").hidden = false;
@@ -76,22 +86,29 @@ function showProgress({ done, total }) {
   if (done >= total) say("The document is translated.");
 }
 
-function showImproving({ done, total, changed }) {
-  if (done < total && !changed) return;
+/* What is open to be seen to counts, as the bar has it. Whoever is in a dialog is told nothing of this. */
+function showImproving({ done, total }) {
+  showIncoming();
+  const changed = changedRows().length;
+  if (done >= total) refreshConsistency();
+  if (document.querySelector("dialog[open]") || (done < total && !changed)) return;
   say(changed ? `${count(changed, "sentence", "sentences")} changed.` : "No other sentence changed.");
 }
 
 /* ---- adding ---- */
 
-async function addDocument(form, name) {
+/* Whether it is there. */
+async function addDocument(body, name) {
   say(`Reading ${name} …`);
   try {
-    const added = await ask("POST", `${projectPath()}/documents`, form);
+    const added = await ask("POST", `${projectPath()}/documents`, body);
     location.hash = added.id;
     await openProject(state.project);
     say(`${added.name}: ${count(added.rows.length, "sentence", "sentences")}.`);
+    return true;
   } catch (error) {
     say(error.message);
+    return false;
   }
 }
 
@@ -106,35 +123,42 @@ $("file-input").addEventListener("change", (event) => {
   if (file) addFile(file);
   event.target.value = "";
 });
-$("paste-form").addEventListener("submit", (event) => {
+$("paste-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = $("paste-text").value;
   if (!text.trim()) return say("There is no text yet.");
-  const form = new FormData();
-  form.append("text", text);
-  form.append("name", `${text.trim().split(/\s+/).slice(0, 5).join(" ").slice(0, 60)}.txt`);
-  $("paste-text").value = "";
-  addDocument(form, "the text");
+  const name = `${text.trim().slice(0, 300).split(/\s+/).slice(0, 5).join(" ").slice(0, 60)}.txt`;
+  if (await addDocument({ text, name }, "the text")) $("paste-text").value = "";
 });
-for (const kind of ["dragenter", "dragover"]) {
+/* Files only: words are dragged from place to place as anywhere else. */
+for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    document.body.toggleAttribute("data-dragging", true);
-  });
-}
-for (const kind of ["dragleave", "drop"]) {
-  document.addEventListener(kind, (event) => {
-    event.preventDefault();
-    document.body.toggleAttribute("data-dragging", false);
+    document.body.toggleAttribute("data-dragging", kind === "dragenter" || kind === "dragover");
   });
 }
 document.addEventListener("drop", async (event) => {
   for (const file of event.dataTransfer.files) await addFile(file);
 });
+
+let left = null; // the document from which another one is added
+
 $("add-button").addEventListener("click", () => {
+  const shown = state.document ?? left;
+  const name = $("title").textContent;
   closeDocument();
+  left = shown;
+  $("back-line").hidden = !left;
+  $("back-button").textContent = `Back to ${name}`;
   $("file-input").focus();
 });
+$("back-button").addEventListener("click", goBack);
+
+/* To the document that was left, if one was. */
+function goBack() {
+  if (left) openDocument(left);
+}
 
 /* ---- choosing ---- */
 
@@ -148,20 +172,28 @@ $("document-select").addEventListener("change", (event) => openDocument(event.ta
 
 /* ---- exporting ---- */
 
+/* Kind, name, what it is, and what is still missing for it. */
 const EXPORTS = [
-  ["file", "The translated file", "as it came, with the translation in place of its text"],
-  ["xliff", "XLIFF", "for other tools, with the state of every row"],
-  ["tmx", "TMX", "a translation memory"],
-  ["jsonl", "JSONL", "for weitblick, exact"],
+  ["file", "Translated file", "the file as it came, with the translation in place of its text", () => state.rows.some((row) => row.state === "empty") && "not all rows are translated yet"],
+  ["xliff", "XLIFF", "every row and its state, for other translation tools", () => false],
+  ["tmx", "TMX", "the confirmed rows, as a translation memory", () => !state.rows.some((row) => row.state === "confirmed") && "no row is confirmed yet"],
+  ["jsonl", "JSONL", "every row and its state, for the commands of weitblick", () => false],
 ];
 $("export-button").addEventListener("click", () => {
-  $("export-links").replaceChildren(
-    ...EXPORTS.map(([kind, name, what]) =>
-      element("li", {}, element("a", { href: `${documentPath()}/export/${kind}`, download: "" }, name), element("span", { class: "quiet" }, ` ${what}`)),
-    ),
-  );
-  $("export-dialog").showModal();
+  const link = ([kind, name, what, missing]) => {
+    const reason = missing();
+    const named = reason ? element("span", {}, name) : element("a", { href: `${documentPath()}/export/${kind}`, download: "" }, name);
+    return element("li", {}, named, element("span", { class: "quiet" }, reason ? `${what}: ${reason}` : what));
+  };
+  $("export-links").replaceChildren(...EXPORTS.map(link));
+  showDialog("export-dialog");
 });
+
+function showDialog(name) {
+  const status = $(name).querySelector(".dialog-status");
+  if (status) status.textContent = "";
+  $(name).showModal();
+}
 
 /* ---- the project: name, memory, deleting ---- */
 
@@ -176,13 +208,14 @@ async function showProject() {
   });
   const remove = (text, act) => element("button", { type: "button", class: "tool danger", onclick: act }, text);
   const [documents, verb] = project.documents.length === 1 ? ["1 document", "uses"] : [`${project.documents.length} documents`, "share"];
+  const memory = `a memory of ${count(pairs.length - terms.length, "approved sentence", "approved sentences")} and ${count(terms.length, "term", "terms")}`;
   $("project-body").replaceChildren(
     rename,
-    element("p", { class: "quiet" }, `${documents} ${verb} a memory of ${count(pairs.length - terms.length, "approved sentence", "approved sentences")} and ${count(terms.length, "term", "terms")}.`),
+    element("p", { class: "quiet" }, project.documents.length ? `${documents} ${verb} ${memory}.` : `No document yet, ${memory}.`),
     importing("memory", "Memory", "approved translations: TMX, TSV or JSONL"),
     importing("glossary", "Glossary", "terms in two columns: TSV or CSV"),
     ...(terms.length ? [element("ul", { class: "glossary", "aria-label": "Terms", tabindex: 0 }, ...terms.map(termRow))] : []),
-    element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX")),
+    project.confirmed ? element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX")) : "",
     element(
       "p",
       { class: "dangers" },
@@ -190,7 +223,7 @@ async function showProject() {
       remove("Delete the project", () => deleteFor("project", projectPath())),
     ),
   );
-  if (!$("project-dialog").open) $("project-dialog").showModal();
+  if (!$("project-dialog").open) showDialog("project-dialog");
 }
 
 function importing(kind, title, what) {

@@ -1,13 +1,16 @@
-/* The table: a row for each sentence. Behind every text field lies its text again, word by word: it gives the field
-   its height, carries the marks of changed words, and tells which word the pointer is on. */
+/* The table: a row for each sentence. Behind every text field lies its text again: it gives the field its height and
+   carries the marks of changed words. In the row under the pointer words are elements, which tell where it is; in all
+   others text is text, so that a long document stays light. */
 
 const views = []; // of each row: its elements
 
 function buildTable(rows) {
   views.length = 0;
   const { source, target } = state.languages;
-  $("source-name").textContent = source.name;
-  $("target-name").textContent = target.name;
+  for (const [name, language] of [["source", source], ["target", target]]) {
+    $(`${name}-name`).textContent = language.name;
+    $(`${name}-name`).dir = language.direction;
+  }
   const fragment = document.createDocumentFragment();
   for (const row of rows) {
     const view = buildRow(row);
@@ -26,17 +29,27 @@ function buildRow(row) {
     rows: 1, lang: target.code, dir: target.direction, "aria-label": label, spellcheck: true, "data-position": row.position,
   });
   const before = element("div", { class: "before", hidden: true });
+  const text = element("td", { class: "source", lang: source.code, dir: source.direction }, row.source);
   const status = element("span", { class: "state-name" });
-  const confirm = element("button", { type: "button", class: "confirm", title: "Confirm (Ctrl+Enter)", onclick: () => confirmRow(row.position, false) }, "Confirm");
+  const confirm = element("button", { type: "button", class: "confirm", onclick: () => settleRow(row.position) });
   const element_ = element(
     "tr",
     { "data-position": row.position },
     element("th", { scope: "row", class: "number" }, String(row.position + 1)),
-    element("td", { class: "source", lang: source.code, dir: source.direction }, ...wordSpans(row.source)),
+    text,
     element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, field), before),
     element("td", { class: "state" }, status, confirm),
   );
-  return { element: element_, mirror, field, before, status, confirm };
+  return { element: element_, source: text, mirror, field, before, status, confirm, split: false };
+}
+
+/* Makes the words of a row elements. */
+function splitWords(position) {
+  const view = views[position];
+  if (!view || view.split) return;
+  view.split = true;
+  view.source.replaceChildren(...wordSpans(state.rows[position].source));
+  showMirror(position);
 }
 
 /* Text as spans of words with the white space between them. */
@@ -49,6 +62,18 @@ function wordSpans(text, marked = new Set()) {
   });
 }
 
+/* The same text, with marked words as elements only. */
+function markedText(text, marked) {
+  const pieces = [];
+  for (const piece of marked.size ? wordSpans(text, marked) : [text]) {
+    const plain = typeof piece === "string" ? piece : piece.className === "w new" ? null : piece.textContent;
+    if (plain === null) pieces.push(piece);
+    else if (typeof pieces.at(-1) === "string") pieces.push(pieces.pop() + plain);
+    else pieces.push(plain);
+  }
+  return pieces;
+}
+
 /* A row as it is now. What somebody is typing is left alone. */
 function showRow(position) {
   const row = state.rows[position];
@@ -59,17 +84,18 @@ function showRow(position) {
   view.element.toggleAttribute("data-changed", isChanged(row));
   view.status.textContent = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed" }[row.state];
   view.confirm.disabled = !view.field.value.trim();
-  view.confirm.hidden = row.state === "confirmed";
+  view.confirm.textContent = row.state === "confirmed" ? "Reopen" : "Confirm";
+  view.confirm.title = row.state === "confirmed" ? "No longer approved: it leaves the memory" : "Confirm (Ctrl+Enter)";
   showMirror(position);
   showBefore(position);
 }
 
 function showMirror(position) {
   const row = state.rows[position];
-  const { mirror, field } = views[position];
+  const { mirror, field, split } = views[position];
   const marked = isChanged(row) && field.value === row.target ? changedWords(row.before, row.target).added : new Set();
   // The last character keeps the height of a line that is still empty.
-  mirror.replaceChildren(...wordSpans(field.value, marked), "\u200b");
+  mirror.replaceChildren(...(split ? wordSpans : markedText)(field.value, marked), "\u200b");
 }
 
 /* What stood in a changed row before, its lost words struck out, and what can be done about it. */
@@ -98,8 +124,55 @@ function lostWords(text, removed) {
   });
 }
 
-/* A row that came from the server, because of us (`own`) or of the model. */
-function receiveRow(row, own = false) {
+/* Rows that the model has just made, shown together with the next picture of the page. */
+const incoming = new Map();
+let nextPicture = 0;
+
+function expectRow(row) {
+  incoming.set(row.position, row);
+  if (!state.loading) nextPicture ||= requestAnimationFrame(showIncoming);
+}
+
+function showIncoming() {
+  cancelAnimationFrame(nextPicture);
+  nextPicture = 0;
+  if (state.loading) return;
+  const rows = [...incoming.values()];
+  incoming.clear();
+  if (rows.length) takeRows(rows);
+}
+
+/* Rows that came from the server because of us: nothing older may follow them. */
+function receiveRows(rows) {
+  for (const { position } of rows) incoming.delete(position);
+  takeRows(rows, true);
+}
+
+function takeRows(rows, own = false) {
+  steadily(() => {
+    for (const row of rows) takeRow(row, own);
+    showCounts();
+  });
+}
+
+/* Changes the page without moving the text that somebody looks at: the row under the cursor, if it is in view, or else
+   the first one that is. Whoever is on the way to a row is left to get there. */
+let arrival = 0; // when the page will have scrolled to where it was told to
+
+function steadily(change) {
+  if (performance.now() < arrival) return change();
+  const covered = $("changes").hidden ? document.querySelector(".bar") : $("changes");
+  const top = Math.max(0, covered.getBoundingClientRect().bottom);
+  const inView = (element) => element && element.getBoundingClientRect().bottom > top && element.getBoundingClientRect().top < innerHeight;
+  const focused = views[state.focus]?.element;
+  const fixed = inView(focused) ? focused : document.elementFromPoint($("table").getBoundingClientRect().left + 4, top + 12)?.closest("#rows tr");
+  const before = fixed?.getBoundingClientRect().top;
+  change();
+  const moved = fixed ? fixed.getBoundingClientRect().top - before : 0;
+  if (moved) scrollBy({ top: moved, behavior: "instant" });
+}
+
+function takeRow(row, own) {
   if (!state.rows[row.position]) return;
   if (!own && unsent.edits[rowPath(row.position)]) return; // older than what is on its way to the server
   const view = views[row.position];
@@ -109,7 +182,6 @@ function receiveRow(row, own = false) {
   state.rows[row.position] = row;
   if (document.activeElement === view.field && !own) view.field.value = row.target;
   showRow(row.position);
-  showCounts();
 }
 
 function showCounts() {
