@@ -258,7 +258,7 @@ def test_the_path_does_not_depend_on_who_reads() -> None:
     many, x = mixed_batch()
     module = attention(("hierarchical", "auto", "sparse", "soft"))
     bank = module.prepare(x, x, many)
-    assert bank.routed[:2].tolist() == [True, False]
+    assert bank.cells.routed[:2].tolist() == [True, False]
     all_of_it = module(x, many, bank).output
     for sentence in (3, 70):
         tokens = slice(4 * sentence, 4 * sentence + 4)
