@@ -8,12 +8,12 @@ enum { SOFT, SPARSE }; /* how weights are normalised */
 
 /* Sentences with words of all documents, those of a document together and in order, D documents.
 
-   first [D + 1]: of each document; of each sentence its position in the document, its row among sentence keys, its
-   first word and how many it has; keys of a head have `size` numbers and features of order behind them */
+   first [D + 1]: of each document; of each sentence its position in the document, how many words it has, and where its
+   keys and values begin: rows of all heads. A key of a head has `size` numbers and, behind them, features of order. */
 typedef struct {
     int64_t heads, size, sentence_size, word_size, online, sentence_kind, word_kind;
-    const int64_t *first, *position, *row, *start, *words;
-    const float *sentence_keys, *word_keys, *values;
+    const int64_t *first, *position, *words;
+    const float *const *sentence_keys, *const *word_keys, *const *values;
 } Sentences;
 
 INLINE vector load_some(const float *from, int64_t count) {
@@ -89,88 +89,107 @@ INLINE void add(const float *weights, const float *values, int64_t count, int64_
 /* Scores of the words of sentence s */
 INLINE void score_words(const Sentences *from, int64_t s, int64_t head, const float *query, float scale, float *scores) {
     int64_t step = from->heads * from->word_size;
-    const float *keys = from->word_keys + from->start[s] * step + head * from->word_size;
+    const float *keys = from->word_keys[s] + head * from->word_size;
     for (int64_t w = 0; w < from->words[s]; w++) scores[w] = any_product(query, keys + w * step, from->word_size) * scale;
 }
 
-INLINE const float *values_of(const Sentences *from, int64_t s, int64_t head) {
-    return from->values + (from->start[s] * from->heads + head) * from->size;
+/* Adds the values of sentence s by the weights of its words */
+INLINE void add_words(const Sentences *from, int64_t s, int64_t head, const float *weights, float *to) {
+    add(weights, from->values[s] + head * from->size, from->words[s], from->heads * from->size, from->size, to);
 }
 
-/* One head of one query: the sum of what is read is added to `to`; how many sentences have weight. */
-static int64_t read_sentences(const Sentences *from, const int64_t *seen, int64_t count, int64_t head,
+INLINE int is_seen(const Sentences *from, int64_t s, int64_t position) {
+    return from->online ? from->position[s] < position : from->position[s] != position;
+}
+
+/* One head of one query over sentences `begin` to `end`; how many have weight. */
+static int64_t read_sentences(const Sentences *from, int64_t begin, int64_t end, int64_t position, int64_t head,
                               const float *sentence_query, const float *word_query, float scale, float *room,
                               float *to) {
-    float *alpha = room, *inside = room + count + LANES;
-    int64_t step = from->heads * from->sentence_size, support = 0;
-    const float *keys = from->sentence_keys + head * from->sentence_size;
-    for (int64_t j = 0; j < count; j++)
-        alpha[j] = any_product(sentence_query, keys + from->row[seen[j]] * step, from->sentence_size) * scale;
-    normalise(alpha, count, (int)from->sentence_kind, 1);
-    for (int64_t j = 0; j < count; j++) {
-        if (!(alpha[j] > 0)) continue;
-        int64_t s = seen[j], words = from->words[s];
+    float *inside = room + (end - begin) + LANES;
+    int64_t support = 0, count = 0;
+    for (int64_t s = begin; s < end; s++)
+        if (is_seen(from, s, position)) {
+            const float *key = from->sentence_keys[s] + head * from->sentence_size;
+            room[count++] = any_product(sentence_query, key, from->sentence_size) * scale;
+        }
+    if (!count) return 0;
+    normalise(room, count, (int)from->sentence_kind, 1);
+    count = 0;
+    for (int64_t s = begin; s < end; s++) {
+        if (!is_seen(from, s, position)) continue;
+        float alpha = room[count++];
+        if (!(alpha > 0)) continue;
         support++;
         score_words(from, s, head, word_query, scale, inside);
-        normalise(inside, words, (int)from->word_kind, alpha[j]);
-        add(inside, values_of(from, s, head), words, from->heads * from->size, from->size, to);
+        normalise(inside, from->words[s], (int)from->word_kind, alpha);
+        add_words(from, s, head, inside, to);
     }
     return support;
 }
 
-static int64_t read_words(const Sentences *from, const int64_t *seen, int64_t count, int64_t head, const float *query,
-                          float scale, float *room, float *to) {
-    int64_t words = 0, support = 0;
-    for (int64_t j = 0; j < count; j++) {
-        score_words(from, seen[j], head, query, scale, room + words);
-        words += from->words[seen[j]];
+/* One head of some queries of one document over all words that each sees; sentence by sentence, so that a long document
+   passes through the cache once for all of them. rows [count]: which queries; room: `each` numbers for each of them. */
+static void read_words(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
+                       const int64_t *position, int64_t head, const float *queries, float scale, float *room,
+                       int64_t each, float *out, int64_t *support) {
+    int64_t filled[count];
+    memset(filled, 0, sizeof(filled));
+    for (int64_t s = begin; s < end; s++)
+        for (int64_t q = 0; q < count; q++) {
+            if (!is_seen(from, s, position[rows[q]])) continue;
+            const float *query = queries + (rows[q] * from->heads + head) * from->word_size;
+            score_words(from, s, head, query, scale, room + q * each + filled[q]);
+            filled[q] += from->words[s];
+        }
+    for (int64_t q = 0; q < count; q++) {
+        if (filled[q]) normalise(room + q * each, filled[q], (int)from->word_kind, 1);
+        filled[q] = 0;
     }
-    normalise(room, words, (int)from->word_kind, 1);
-    words = 0;
-    for (int64_t j = 0; j < count; j++) {
-        int64_t s = seen[j], found = 0;
-        for (int64_t w = 0; w < from->words[s]; w++) found |= room[words + w] > 0;
-        if (found) add(room + words, values_of(from, s, head), from->words[s], from->heads * from->size, from->size, to);
-        support += found;
-        words += from->words[s];
-    }
-    return support;
+    for (int64_t s = begin; s < end; s++)
+        for (int64_t q = 0; q < count; q++) {
+            if (!is_seen(from, s, position[rows[q]])) continue;
+            const float *weights = room + q * each + filled[q];
+            int64_t found = 0;
+            for (int64_t w = 0; w < from->words[s]; w++) found |= weights[w] > 0;
+            if (found) add_words(from, s, head, weights, out + (rows[q] * from->heads + head) * from->size);
+            support[q] += found;
+            filled[q] += from->words[s];
+        }
 }
 
-/* N queries; document [N] of each, or less than 0, and position [N] of its sentence; sentence_queries [N, H *
+/* Queries in groups of the same document: rows of group g stand from group[g] to group[g + 1] in `rows`, and read
+   document [g], or none if that is less than 0; position [N] of each query's sentence; sentence_queries [N, H *
    sentence_size] or none: attention over all words at once; word_queries [N, H * word_size] -> out [N, H * size] and
-   support [N], the mean number of sentences with weight. */
-void read_context(const Sentences *from, int64_t queries, const int64_t *document, const int64_t *position,
-                  const float *sentence_queries, const float *word_queries, float *out, float *support, int threads) {
+   support [N, H], the sentences with weight. */
+void read_context(const Sentences *from, int64_t groups, const int64_t *group, const int64_t *rows,
+                  const int64_t *document, const int64_t *position, const float *sentence_queries,
+                  const float *word_queries, float *out, float *support, int threads) {
     float scale = 1.0f / sqrtf((float)from->size);
-    int64_t width = from->heads * from->size;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 4)
-    for (int64_t n = 0; n < queries; n++) {
-        float *to = out + n * width;
-        memset(to, 0, (size_t)width * sizeof(float));
-        support[n] = 0;
-        if (document[n] < 0) continue;
-        int64_t begin = from->first[document[n]], end = from->first[document[n] + 1], count = 0, words = 0;
-        int64_t *seen = malloc((size_t)(end - begin + 1) * sizeof(int64_t));
-        for (int64_t s = begin; s < end; s++) {
-            if (from->online ? from->position[s] >= position[n] : from->position[s] == position[n]) continue;
-            seen[count++] = s;
-            words += from->words[s];
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 1)
+    for (int64_t unit = 0; unit < groups * from->heads; unit++) {
+        int64_t g = unit / from->heads, head = unit % from->heads, count = group[g + 1] - group[g];
+        const int64_t *own = rows + group[g];
+        for (int64_t q = 0; q < count; q++) {
+            memset(out + (own[q] * from->heads + head) * from->size, 0, (size_t)from->size * sizeof(float));
+            support[own[q] * from->heads + head] = 0;
         }
-        float *room = malloc((size_t)(count + words + 2 * LANES) * sizeof(float));
-        for (int64_t h = 0; count && h < from->heads; h++) {
-            const float *word_query = word_queries + (n * from->heads + h) * from->word_size;
-            float *part = to + h * from->size;
-            int64_t found;
-            if (sentence_queries) {
-                const float *sentence_query = sentence_queries + (n * from->heads + h) * from->sentence_size;
-                found = read_sentences(from, seen, count, h, sentence_query, word_query, scale, room, part);
-            } else
-                found = read_words(from, seen, count, h, word_query, scale, room, part);
-            support[n] += (float)found;
-        }
-        support[n] /= (float)from->heads;
+        if (document[g] < 0) continue;
+        int64_t begin = from->first[document[g]], end = from->first[document[g] + 1], words = 0;
+        for (int64_t s = begin; s < end; s++) words += from->words[s];
+        int64_t each = words + (end - begin) + 2 * LANES, found[count];
+        memset(found, 0, sizeof(found));
+        float *room = malloc((size_t)(sentence_queries ? each : count * each) * sizeof(float));
+        if (!sentence_queries)
+            read_words(from, begin, end, own, count, position, head, word_queries, scale, room, each, out, found);
+        else
+            for (int64_t q = 0; q < count; q++) {
+                int64_t at = own[q] * from->heads + head;
+                found[q] = read_sentences(from, begin, end, position[own[q]], head,
+                                          sentence_queries + at * from->sentence_size,
+                                          word_queries + at * from->word_size, scale, room, out + at * from->size);
+            }
+        for (int64_t q = 0; q < count; q++) support[own[q] * from->heads + head] = (float)found[q];
         free(room);
-        free(seen);
     }
 }

@@ -132,7 +132,7 @@ class DocumentModel(nn.Module):
         """What sentences that were projected before offer."""
         if self.context is None or not projected:
             return None if pointer is None else Context(pointer=pointer)
-        together = Projected.join(projected)
+        together = Projected.together(projected)
         return Context(together.layout, self.context.bank(together), pointer=pointer)
 
     def states_offered(

@@ -56,15 +56,14 @@ def _lay_out_cells(projected: Projected, settings: AttentionSettings) -> BankCel
 
 
 def _reader_of(projected: Projected, settings: AttentionSettings) -> ContextReader | None:
-    if "word_keys" not in projected.rows or not {settings.sentence_kind, settings.word_kind} <= KINDS.keys():
+    kinds = settings.sentence_kind, settings.word_kind
+    if "word_keys" not in projected.rows or not set(kinds) <= KINDS.keys():
         return None
-    compiled = kernels_for(projected.rows["word_keys"])
+    compiled = kernels_for(projected.parts[0].rows["word_keys"])
     if compiled is None or settings.width % compiled.lanes:
         return None
-    kinds = settings.sentence_kind, settings.word_kind
-    return ContextReader(
-        compiled, projected.layout, projected.rows, settings.heads, settings.width, settings.online, kinds
-    )
+    parts = [(part.layout, part.rows) for part in projected.parts]
+    return ContextReader(compiled, parts, settings.heads, settings.width, settings.online, kinds)
 
 
 def attend(queries: Mapping[str, Tensor], layout: Layout, bank: ContextBank, settings: AttentionSettings) -> Attended:
