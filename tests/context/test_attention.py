@@ -201,8 +201,8 @@ def test_auto_choice_does_not_depend_on_neighbours() -> None:
     module = attention(("hierarchical", "auto", "sparse", "soft"))
     half = many.tokens // 2
     one = Layout.of([4] * 60, [0] * 60, list(range(60)))
-    together = module.prepare(x, x, many).routed
-    alone = [module.prepare(part, part, one).routed for part in (x[:half], x[half:])]
+    together = module.prepare(x, x, many).cells.routed
+    alone = [module.prepare(part, part, one).cells.routed for part in (x[:half], x[half:])]
     assert together[:2].tolist() == [True, False] == [alone[0][0], alone[1][0]]
 
 

@@ -102,58 +102,79 @@ INLINE int is_seen(const Sentences *from, int64_t s, int64_t position) {
     return from->online ? from->position[s] < position : from->position[s] != position;
 }
 
-/* One head of one query over sentences `begin` to `end`; how many have weight. */
-static int64_t read_sentences(const Sentences *from, int64_t begin, int64_t end, int64_t position, int64_t head,
-                              const float *sentence_query, const float *word_query, float scale, float *room,
-                              float *to) {
-    float *inside = room + (end - begin) + LANES;
-    int64_t support = 0, count = 0;
-    for (int64_t s = begin; s < end; s++)
-        if (is_seen(from, s, position)) {
-            const float *key = from->sentence_keys[s] + head * from->sentence_size;
-            room[count++] = any_product(sentence_query, key, from->sentence_size) * scale;
-        }
-    if (!count) return 0;
-    normalise(room, count, (int)from->sentence_kind, 1);
-    count = 0;
-    for (int64_t s = begin; s < end; s++) {
-        if (!is_seen(from, s, position)) continue;
-        float alpha = room[count++];
-        if (!(alpha > 0)) continue;
-        support++;
-        score_words(from, s, head, word_query, scale, inside);
-        normalise(inside, from->words[s], (int)from->word_kind, alpha);
-        add_words(from, s, head, inside, to);
-    }
-    return support;
-}
-
-/* One head of some queries of one document over all words that each sees; sentence by sentence, so that a long document
-   passes through the cache once for all of them. rows [count]: which queries; room: `each` numbers for each of them. */
-static void read_words(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
-                       const int64_t *position, int64_t head, const float *queries, float scale, float *room,
-                       int64_t each, float *out, int64_t *support) {
-    int64_t filled[count];
+/* Heads `least` to `most` of some queries of one document: over the sentences that each sees, then over the words of
+   those with weight. rows [count]: which queries; room: `each` numbers for each head of each query, and once more. */
+static void read_sentences(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
+                           const int64_t *position, int64_t least, int64_t most, const float *sentence_queries,
+                           const float *word_queries, float scale, float *room, int64_t each, float *out,
+                           float *support) {
+    int64_t heads = most - least, size = from->sentence_size, filled[count];
+    float *inside = room + count * heads * each;
     memset(filled, 0, sizeof(filled));
     for (int64_t s = begin; s < end; s++)
         for (int64_t q = 0; q < count; q++) {
             if (!is_seen(from, s, position[rows[q]])) continue;
-            const float *query = queries + (rows[q] * from->heads + head) * from->word_size;
-            score_words(from, s, head, query, scale, room + q * each + filled[q]);
+            const float *query = sentence_queries + (rows[q] * from->heads + least) * size;
+            const float *key = from->sentence_keys[s] + least * size;
+            for (int64_t h = 0; h < heads; h++)
+                room[(q * heads + h) * each + filled[q]] = any_product(query + h * size, key + h * size, size) * scale;
+            filled[q]++;
+        }
+    for (int64_t q = 0; q < count; q++)
+        for (int64_t h = 0; filled[q] && h < heads; h++) {
+            int64_t at = rows[q] * from->heads + least + h;
+            float *alpha = room + (q * heads + h) * each;
+            normalise(alpha, filled[q], (int)from->sentence_kind, 1);
+            for (int64_t s = begin; s < end; s++) {
+                if (!is_seen(from, s, position[rows[q]]) || !(*alpha++ > 0)) continue;
+                support[at]++;
+                score_words(from, s, least + h, word_queries + at * from->word_size, scale, inside);
+                normalise(inside, from->words[s], (int)from->word_kind, alpha[-1]);
+                add_words(from, s, least + h, inside, out + at * from->size);
+            }
+        }
+}
+
+/* Heads `least` to `most` of some queries of one document over all words that each sees. Word by word with all heads, so
+   that a long document streams through the cache once for all of them. rows [count]: which queries; room: `each` numbers
+   for each head of each query. */
+static void read_words(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
+                       const int64_t *position, int64_t least, int64_t most, const float *queries, float scale,
+                       float *room, int64_t each, float *out, float *support) {
+    int64_t heads = most - least, filled[count], size = from->size;
+    memset(filled, 0, sizeof(filled));
+    for (int64_t s = begin; s < end; s++)
+        for (int64_t q = 0; q < count; q++) {
+            if (!is_seen(from, s, position[rows[q]])) continue;
+            const float *query = queries + (rows[q] * from->heads + least) * from->word_size;
+            const float *key = from->word_keys[s] + least * from->word_size;
+            for (int64_t w = 0; w < from->words[s]; w++, key += from->heads * from->word_size)
+                for (int64_t h = 0; h < heads; h++)
+                    room[(q * heads + h) * each + filled[q] + w] =
+                        any_product(query + h * from->word_size, key + h * from->word_size, from->word_size) * scale;
             filled[q] += from->words[s];
         }
     for (int64_t q = 0; q < count; q++) {
-        if (filled[q]) normalise(room + q * each, filled[q], (int)from->word_kind, 1);
+        for (int64_t h = 0; filled[q] && h < heads; h++)
+            normalise(room + (q * heads + h) * each, filled[q], (int)from->word_kind, 1);
         filled[q] = 0;
     }
     for (int64_t s = begin; s < end; s++)
         for (int64_t q = 0; q < count; q++) {
             if (!is_seen(from, s, position[rows[q]])) continue;
-            const float *weights = room + q * each + filled[q];
-            int64_t found = 0;
-            for (int64_t w = 0; w < from->words[s]; w++) found |= weights[w] > 0;
-            if (found) add_words(from, s, head, weights, out + (rows[q] * from->heads + head) * from->size);
-            support[q] += found;
+            float *to = out + (rows[q] * from->heads + least) * size;
+            const float *value = from->values[s] + least * size;
+            int64_t found[heads];
+            memset(found, 0, sizeof(found));
+            for (int64_t w = 0; w < from->words[s]; w++, value += from->heads * size)
+                for (int64_t h = 0; h < heads; h++) {
+                    float weight = room[(q * heads + h) * each + filled[q] + w];
+                    if (!(weight > 0)) continue;
+                    found[h] = 1;
+                    for (int64_t i = h * size; i < (h + 1) * size; i += LANES)
+                        store(to + i, load(to + i) + weight * load(value + i));
+                }
+            for (int64_t h = 0; h < heads; h++) support[rows[q] * from->heads + least + h] += (float)found[h];
             filled[q] += from->words[s];
         }
 }
@@ -166,30 +187,31 @@ void read_context(const Sentences *from, int64_t groups, const int64_t *group, c
                   const int64_t *document, const int64_t *position, const float *sentence_queries,
                   const float *word_queries, float *out, float *support, int threads) {
     float scale = 1.0f / sqrtf((float)from->size);
+    int64_t shares = threads < 1 ? 1 : threads > from->heads ? from->heads : threads; /* heads are shared out, too */
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, 1)
-    for (int64_t unit = 0; unit < groups * from->heads; unit++) {
-        int64_t g = unit / from->heads, head = unit % from->heads, count = group[g + 1] - group[g];
+    for (int64_t unit = 0; unit < groups * shares; unit++) {
+        int64_t g = unit / shares, count = group[g + 1] - group[g];
+        int64_t least = unit % shares * from->heads / shares, most = (unit % shares + 1) * from->heads / shares;
         const int64_t *own = rows + group[g];
         for (int64_t q = 0; q < count; q++) {
-            memset(out + (own[q] * from->heads + head) * from->size, 0, (size_t)from->size * sizeof(float));
-            support[own[q] * from->heads + head] = 0;
+            int64_t at = own[q] * from->heads + least;
+            memset(out + at * from->size, 0, (size_t)((most - least) * from->size) * sizeof(float));
+            memset(support + at, 0, (size_t)(most - least) * sizeof(float));
         }
         if (document[g] < 0) continue;
-        int64_t begin = from->first[document[g]], end = from->first[document[g] + 1], words = 0;
-        for (int64_t s = begin; s < end; s++) words += from->words[s];
-        int64_t each = words + (end - begin) + 2 * LANES, found[count];
-        memset(found, 0, sizeof(found));
-        float *room = malloc((size_t)(sentence_queries ? each : count * each) * sizeof(float));
-        if (!sentence_queries)
-            read_words(from, begin, end, own, count, position, head, word_queries, scale, room, each, out, found);
+        int64_t begin = from->first[document[g]], end = from->first[document[g] + 1], words = 0, longest = 0;
+        for (int64_t s = begin; s < end; s++) {
+            words += from->words[s];
+            longest = from->words[s] > longest ? from->words[s] : longest;
+        }
+        int64_t each = (sentence_queries ? end - begin : words) + LANES;
+        float *room = malloc((size_t)(count * (most - least) * each + longest + LANES) * sizeof(float));
+        if (sentence_queries)
+            read_sentences(from, begin, end, own, count, position, least, most, sentence_queries, word_queries, scale,
+                           room, each, out, support);
         else
-            for (int64_t q = 0; q < count; q++) {
-                int64_t at = own[q] * from->heads + head;
-                found[q] = read_sentences(from, begin, end, position[own[q]], head,
-                                          sentence_queries + at * from->sentence_size,
-                                          word_queries + at * from->word_size, scale, room, out + at * from->size);
-            }
-        for (int64_t q = 0; q < count; q++) support[own[q] * from->heads + head] = (float)found[q];
+            read_words(from, begin, end, own, count, position, least, most, word_queries, scale, room, each, out,
+                       support);
         free(room);
     }
 }

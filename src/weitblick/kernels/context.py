@@ -16,8 +16,8 @@ from weitblick.kernels.library import Kernels
 
 KINDS = {"soft": 0, "sparse": 1}
 """How weights are normalised, as context.c counts them; a model with another kind is read without kernels."""
-GROUP = 16
-"""Queries of a document that read it together: their scores stay in the cache."""
+GROUP = 8
+"""Queries of a document that read it together, so that it streams through the cache once; their scores need room."""
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 _SIZES = ("heads", "size", "sentence_size", "word_size", "online", "sentence_kind", "word_kind")
