@@ -35,8 +35,9 @@ def main() -> None:
     options = parse_options()
     started = begin(options)
     translator = Translator.load(options.model, quantize=options.int8)
-    texts = (s.source for d in read_documents([options.text]) for s in d.sentences if s.source.strip())
-    sentences = list(islice(texts, options.sentences))
+    texts = (s.source for d in read_documents([options.text]) for s in d.sentences)
+    chosen = (text for text in texts if 0 < len(text.split()) <= options.most_words)
+    sentences = list(islice(chosen, options.sentences))
     rows: list[dict[str, Any]] = []
     if "translating" in options.parts:
         rows += translating(translator, sentences, options)
@@ -108,6 +109,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--int8", action="store_true")
     parser.add_argument("--beam", type=int, default=1)
     parser.add_argument("--sentences", type=int, default=5000)
+    parser.add_argument("--most-words", type=int, default=100, help="of a sentence; longer ones are left out")
     parser.add_argument("--short", type=int, default=40)
     parser.add_argument("--sample", type=int, default=10, help="short documents that are translated")
     parser.add_argument("--streamed", type=int, default=20, help="sentences of a stream that are timed")
