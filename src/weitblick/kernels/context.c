@@ -36,9 +36,10 @@ INLINE float any_product(const float *a, const float *b, int64_t size) {
 
 /* Scores [count] become weights, times `share`; behind them there is room for LANES more. */
 static void normalise(float *scores, int64_t count, int kind, float share) {
-    float highest = -INFINITY;
-    for (int64_t i = 0; i < count; i++) highest = scores[i] > highest ? scores[i] : highest;
+    vector best = all(-INFINITY);
     for (int64_t i = count; i < count + LANES; i++) scores[i] = -INFINITY;
+    for (int64_t i = 0; i < count; i += LANES) best = larger(load(scores + i), best);
+    float highest = largest(best);
     if (kind == SOFT) {
         vector total = all(0);
         for (int64_t i = 0; i < count; i += LANES) {
