@@ -36,15 +36,18 @@ def translate_units(
     reads: Sequence[int] | None = None,
     pointer: Pointer | None = None,
     known: Found | None = None,
+    first_found: Found | None = None,
 ) -> Found:
     """The hypotheses of every unit, best first; none for locked ones. `reads`, a control: for each document the one
     whose context its sentences read, if that is not their own; `pointer`: to what is approved; `known`: what the first
-    of several passes finds, if it was made before."""
+    of several passes finds, if it was made before; `first_found`: is filled with what it found, if it is made here."""
     device = next(model.parameters()).device
     sources = Sources([u.source for u in units], [u.document for u in units], [u.position for u in units], device)
     readers = sources if reads is None else sources.reading([reads[unit.document] for unit in units])
     free = [index for index, unit in enumerate(units) if not unit.locked]
     found: Found = [[] for _ in units]
+    if first_found is not None:
+        first_found[:] = found
     if not free:
         return found
     memory = sources.encode(model.sentence)
@@ -71,6 +74,8 @@ def translate_units(
     else:
         for index in undrafted:
             found[index] = known[index]
+    if first_found is not None:
+        first_found[:] = found
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
