@@ -138,7 +138,7 @@ def training(size: str, sentences: int, options: argparse.Namespace) -> list[dic
 def without_attention(self: Any, rows: dict[str, Tensor], layout: Layout, bank: Any, _: bool) -> Attended:
     """In place of attention: the projections and their backward passes, and nothing else."""
     q = rows["sentence_queries"] + rows["word_queries"]
-    read = bank.word_keys.sum() + bank.word_values.sum() + bank.sentence_keys.sum()
+    read = bank.cells.word_keys.sum() + bank.cells.word_values.sum() + bank.cells.sentence_keys.sum()
     return Attended(q + read * 0.0, torch.ones(len(q), dtype=torch.bool), q.new_zeros(len(q)))
 
 

@@ -4,10 +4,10 @@
 
 Everything that translating costs is counted: encoding, context banks, search. One base serves for both: the
 sentence-level model is what H-Attention in the encoder adds to, and the first pass of H-Attention in the decoder. Its
-second pass has the encoder states of the first, and has to compute those of the translations. Random weights;
-every sentence gets the same number of words in all contestants. Supports: `random`, as initialised (wide), or `narrow`,
-sentence queries scaled until a word attends to 3 sentences on average, as in a trained model. Contestants take turns;
-shares are medians of quotients of neighbouring runs.
+second pass has the encoder states of the first and, as the search that found them has told, those of the translations.
+Random weights; every sentence gets the same number of words in all contestants. Supports: `random`, as initialised
+(wide), or `narrow`, sentence queries scaled until a word attends to 3 sentences on average, as in a trained model.
+Contestants take turns; shares are medians of quotients of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.text.special import EOS
 from weitblick.translation.beam import SearchOptions, beam_search
+from weitblick.translation.translation_states import TranslationStates
 from weitblick.translation.window import batches_by_length
 
 BASE = "sentence level"
@@ -84,11 +85,11 @@ class Contestant:
 
     @torch.no_grad()
     def __call__(self) -> float:
-        kept = self.sources.encode(self.model.sentence) if self.model.reads_translations else None
+        first = self._first_pass() if self.model.reads_translations else None
         start = self.clock()
         produced = 0
-        memory = self.sources.encode(self.model.sentence) if kept is None else kept
-        context = self._context(memory)
+        memory = self.sources.encode(self.model.sentence) if first is None else first.memory
+        context = self._context(memory, first)
         for batch in batches_by_length(self.sources, range(len(self.sources)), BATCH_TOKENS // self.search.beam):
             packed = self.sources.pack(batch)
             states, _ = self.model.encode(packed, context, states=memory.index_select(0, self.sources.rows(batch)))
@@ -96,14 +97,23 @@ class Contestant:
             produced += sum(len(hypotheses[0].ids) for hypotheses in found)
         return produced / (self.clock() - start)
 
-    def _context(self, memory: torch.Tensor) -> Context | None:
+    def _first_pass(self) -> TranslationStates:
+        """What a first pass leaves to the second."""
+        found = TranslationStates(self.model, self.sources, self.sources.encode(self.model.sentence))
+        found.context(self.drafts, None)
+        return found
+
+    def _context(self, memory: torch.Tensor, first: TranslationStates | None) -> Context | None:
+        if first is not None:
+            return first.context(self.drafts, None)
         return self.model.context_of(self.sources, memory, self.drafts)
 
     @torch.no_grad()
     def _narrow(self) -> None:
         memory = self.sources.encode(self.model.sentence)
         queries, layout = memory[: int(self.sources.lengths[0])], self.sources.pack([0]).layout
-        narrow(self.model.context.attention, queries, layout, self._context(memory).bank)  # type: ignore[union-attr]
+        context = self.model.context_of(self.sources, memory, self.drafts)
+        narrow(self.model.context.attention, queries, layout, context.bank)  # type: ignore[union-attr]
 
 
 def random_model(shape: Size, section: dict[str, str], seed: int) -> DocumentModel:

@@ -4,7 +4,8 @@
 
 Random weights, made with transformers and taken over by `weitblick import`. No sentence ends before its limit,
 so all contestants produce the same number of words. Contestants take turns; ratios are medians of quotients of
-neighbouring runs. All run in this process, with as many threads each.
+neighbouring runs. All run in this process, with as many threads each. Ours uses compiled kernels where they have been
+built; the shortlist (opt-in) is of random words, as many as a learned one has.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 import ctranslate2
+import numpy as np
 import sentencepiece
 import torch
 from tools.ours import begin, clock_of
@@ -31,13 +33,17 @@ from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from weitblick.exchange.export_ctranslate2 import export_ctranslate2
 from weitblick.exchange.import_marian import TextWishes, import_marian
+from weitblick.kernels.library import kernels
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.folder import LoadedModel, load_model
 from weitblick.model.sources import Sources
+from weitblick.text.special import BOS, EOS, PAD, UNK
 from weitblick.translation.beam import SearchOptions, beam_search
 from weitblick.translation.quantization import quantize_linears
+from weitblick.translation.shortlist import COMMON, EACH, Shortlist
 
 END, UNKNOWN = 0, 1
+SPECIAL = sorted([PAD, BOS, EOS, UNK])
 BASE = "transformers"
 Run = Callable[[], float]
 
@@ -53,7 +59,8 @@ def main() -> None:
         for quantization in ("float32", "int8"):
             export_ctranslate2(loaded, folder / quantization, quantization)
         rows = [row for beam in options.beams for row in measure(theirs, loaded, folder, beam, options)]
-    report("Decoding with an imported model", rows, started, options.json)
+    compiled = "with" if kernels() is not None else "without"
+    report(f"Decoding with an imported model, {compiled} kernels", rows, started, options.json)
 
 
 def write_marian(folder: Path, options: argparse.Namespace) -> MarianMTModel:
@@ -90,12 +97,14 @@ def measure(
     shape = (options.sentences, options.words)
     drawn = torch.randint(UNKNOWN + 1, options.vocabulary - 1, shape, generator=chance)  # ids there, words anywhere
     sources = [row[: 1 + number % options.words].tolist() for number, row in enumerate(drawn)]
+    quantized = quantize_linears(loaded.model)
     runs: dict[str, Run] = {
         BASE: transformers_run(theirs, sources, beam, options),
         "CTranslate2, float32": ctranslate2_run(folder / "float32", sources, beam, options),
         "CTranslate2, int8": ctranslate2_run(folder / "int8", sources, beam, options),
         "Weitblick, float32": our_run(loaded.model, loaded, sources, beam, options),
-        "Weitblick, int8": our_run(quantize_linears(loaded.model), loaded, sources, beam, options),
+        "Weitblick, int8": our_run(quantized, loaded, sources, beam, options),
+        "Weitblick, int8, shortlist": our_run(quantized, loaded, sources, beam, options, random_shortlist(loaded)),
     }
     figures = take_turns(runs, options.rounds, label=f"beam {beam}:")
     return [
@@ -147,8 +156,22 @@ def ctranslate2_run(folder: Path, sources: list[list[int]], beam: int, options: 
     return speed(produce, options)
 
 
+def random_shortlist(loaded: LoadedModel) -> Shortlist:
+    """Of as many words as a learned one has: how fast it is does not depend on which they are."""
+    vocabulary = len(loaded.pipeline.target_vocabulary)
+    random = np.random.default_rng(1)
+    table = random.integers(len(SPECIAL), vocabulary, (len(loaded.pipeline.source_vocabulary), EACH))
+    common = np.union1d(SPECIAL, random.integers(len(SPECIAL), vocabulary, COMMON))
+    return Shortlist(common, table, loaded.pipeline.fingerprint())
+
+
 def our_run(
-    model: DocumentModel, loaded: LoadedModel, sources: list[list[int]], beam: int, options: argparse.Namespace
+    model: DocumentModel,
+    loaded: LoadedModel,
+    sources: list[list[int]],
+    beam: int,
+    options: argparse.Namespace,
+    shortlist: Shortlist | None = None,
 ) -> Run:
     vocabulary = loaded.pipeline.source_vocabulary
     ids = [[vocabulary.id(f"▁w{number - 2}") for number in source] for source in sources]
@@ -158,7 +181,9 @@ def our_run(
     def produce() -> int:
         packed = ours.pack(range(len(ids)))
         states = model.sentence.encode(packed.tokens, packed.layout)
-        found = beam_search(model, states, packed.layout, None, SearchOptions(beam))
+        never = model.sentence.generation.forbidden
+        allowed = None if shortlist is None else shortlist.allow(ids, model.sentence, never)
+        found = beam_search(model, states, packed.layout, None, SearchOptions(beam), allowed)
         return sum(len(hypotheses[0].ids) for hypotheses in found)
 
     return speed(produce, options)

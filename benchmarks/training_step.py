@@ -185,7 +185,9 @@ class _Projections(torch.autograd.Function):
 
 def without_attention(self: Any, rows: dict[str, Tensor], layout: Layout, bank: ContextBank, _: bool) -> Attended:
     qs, qw = rows["sentence_queries"], rows["word_queries"]
-    values, support = _Projections.apply(qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values, len(qs))
+    values, support = _Projections.apply(
+        qs, qw, bank.cells.sentence_keys, bank.cells.word_keys, bank.cells.word_values, len(qs)
+    )
     return Attended(values, torch.ones(len(qs), dtype=torch.bool), support)
 
 

@@ -32,6 +32,21 @@ def clock_of(options: argparse.Namespace) -> Callable[[], float]:
     return time.perf_counter if options.clock == "wall" else time.process_time
 
 
+class Seconds:
+    """By the clock that was asked for, what the work inside `with` takes."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.clock = clock_of(options)
+        self.passed = 0.0
+
+    def __enter__(self) -> Seconds:
+        self.begun = self.clock()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.passed = self.clock() - self.begun
+
+
 def model_section(size: Size) -> ModelSection:
     return ModelSection(
         dimension=size.dimension,

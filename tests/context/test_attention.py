@@ -201,8 +201,8 @@ def test_auto_choice_does_not_depend_on_neighbours() -> None:
     module = attention(("hierarchical", "auto", "sparse", "soft"))
     half = many.tokens // 2
     one = Layout.of([4] * 60, [0] * 60, list(range(60)))
-    together = module.prepare(x, x, many).routed
-    alone = [module.prepare(part, part, one).routed for part in (x[:half], x[half:])]
+    together = module.prepare(x, x, many).cells.routed
+    alone = [module.prepare(part, part, one).cells.routed for part in (x[:half], x[half:])]
     assert together[:2].tolist() == [True, False] == [alone[0][0], alone[1][0]]
 
 
@@ -258,7 +258,7 @@ def test_the_path_does_not_depend_on_who_reads() -> None:
     many, x = mixed_batch()
     module = attention(("hierarchical", "auto", "sparse", "soft"))
     bank = module.prepare(x, x, many)
-    assert bank.routed[:2].tolist() == [True, False]
+    assert bank.cells.routed[:2].tolist() == [True, False]
     all_of_it = module(x, many, bank).output
     for sentence in (3, 70):
         tokens = slice(4 * sentence, 4 * sentence + 4)

@@ -17,6 +17,7 @@ from weitblick.explanation.storage import from_json, to_json
 from weitblick.explanation.wording import words_in
 from weitblick.model.build import build
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.words import Decided, Softmax, WordDistribution
 from weitblick.sentence.loss import token_log_probabilities
 from weitblick.text.base import TextPipeline
 from weitblick.text.pipeline import learn_pipeline
@@ -232,3 +233,18 @@ def test_what_would_stand_there_is_told_by_the_first_piece_that_would_differ(pla
     figures = trace_module.Predictions(zeros, zeros, zeros, best_with, best_without)
     choices = _Choices(plain_pipeline, target, without, words_in(plain_pipeline, without, "target", WITHOUT[1]))
     assert _score(figures, long.start, long.end, choices).choice_without == "Es"
+
+
+def test_where_context_decides_between_words_one_pass_tells_both() -> None:
+    words = torch.arange(4, 30)
+    states = torch.randn(9, 16, generator=torch.Generator().manual_seed(3))
+    softmax = Softmax(states, torch.randn(40, 16, generator=torch.Generator().manual_seed(4)), torch.zeros(40))
+    scores = torch.randn(3, len(words), generator=torch.Generator().manual_seed(5)) * 3
+    decided = WordDistribution(softmax, decided=Decided(words, torch.tensor([1, 4, 8]), scores))
+    labels = torch.arange(5, 14)
+    with torch.no_grad():
+        found = trace_module._compare_where_decided(decided, labels)
+        expected = trace_module._compare(decided, WordDistribution(softmax), labels)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    assert (found[2] > 0).nonzero()[:, 0].tolist() == [1, 4, 8]

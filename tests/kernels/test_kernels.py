@@ -313,3 +313,17 @@ def test_the_command(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
+
+
+def test_best_words_of_a_shortlist(used: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of three sentences has words of its own, and two hypotheses."""
+    states, weight, bias = numbers(6, 48), numbers(70, 48, seed=1), numbers(70, seed=2)
+    mask = torch.zeros(70, 3).masked_fill_(numbers(70, 3, seed=3) > 0.5, -torch.inf)
+    mask[:4] = 0
+    found = candidates.best_words(states, weight, bias, 5, 2, mask=mask)
+    monkeypatch.setattr(candidates, "kernels_for", lambda x: None)
+    expected = candidates.best_words(states, weight, bias, 5, 2, mask=mask)
+    order = found.log_probabilities.sort(1, descending=True)
+    torch.testing.assert_close(order.values, expected.log_probabilities, atol=1e-5, rtol=1e-5)
+    assert torch.equal(found.ids.gather(1, order.indices), expected.ids)
+    torch.testing.assert_close(found.end, expected.end, atol=1e-5, rtol=1e-5)

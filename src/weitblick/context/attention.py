@@ -26,6 +26,7 @@ from weitblick.context.module import Projected
 from weitblick.context.order import Distance, Place
 from weitblick.context.sparsemax import Kind
 from weitblick.context.weights import AttentionWeights
+from weitblick.sentence.layers import Linear
 
 Direction = Literal["offline", "online"]
 Rows = dict[str, Tensor]
@@ -76,8 +77,8 @@ class ContextAttention(nn.Module, ABC):
         self.retrieval_start, self.ordered = retrieval_start, order
         self.output = self._projection()
 
-    def _projection(self, strength: float = 1.0) -> nn.Linear:
-        linear = nn.Linear(self.dimension, self.dimension, bias=False)
+    def _projection(self, strength: float = 1.0) -> Linear:
+        linear = Linear(self.dimension, self.dimension, bias=False)
         nn.init.xavier_uniform_(linear.weight)
         if self.retrieval_start:
             # Query and key share the strength; heads see slices of the dimension, so the identity is one per head.

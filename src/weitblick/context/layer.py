@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weitblick.batches.layout import Layout
@@ -18,7 +17,7 @@ from weitblick.context.attention import (
 from weitblick.context.engine.bank import ContextBank
 from weitblick.context.module import ContextModule, ContextResult, Projected
 from weitblick.context.order import Distance, Place
-from weitblick.sentence.layers import Dropout
+from weitblick.sentence.layers import Dropout, Linear
 
 KINDS: dict[str, type[ContextAttention]] = {
     "sentence": SentenceAttention,
@@ -47,7 +46,7 @@ class ContextLayer(ContextModule):
         )
         self.dropout = Dropout(context.dropout)
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(d), nn.LayerNorm(d)
-        self.inner, self.outer = nn.Linear(d, model.feed_forward), nn.Linear(model.feed_forward, d)
+        self.inner, self.outer = Linear(d, model.feed_forward), Linear(model.feed_forward, d)
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -105,7 +104,7 @@ class ContextLayer(ContextModule):
         read = self.attention(queries, layout, bank, need_weights)
         present = read.present if use is None else read.present & use.to(read.present.device)[layout.sentence]
         hidden = self.attention_norm(self.dropout(read.output))
-        hidden = self.dropout(self.outer(F.relu(self.inner(hidden))))
+        hidden = self.dropout(self.outer(self.inner(hidden, rectified=True)))
         context = self.feed_forward_norm(hidden)
         share = self.gate(states, context, floor)
         mixed = torch.addcmul(states, context, 1.0 - share) if self.added else torch.lerp(context, states, share)
@@ -123,8 +122,8 @@ class Gate(nn.Module):
 
     def __init__(self, dimension: int, start: float = 0.0) -> None:
         super().__init__()
-        self.of_states = nn.Linear(dimension, dimension, bias=False)
-        self.of_context = nn.Linear(dimension, dimension, bias=False)
+        self.of_states = Linear(dimension, dimension, bias=False)
+        self.of_context = Linear(dimension, dimension, bias=False)
         for linear in (self.of_states, self.of_context):
             nn.init.xavier_uniform_(linear.weight)
         self.bias = nn.Parameter(torch.full((dimension,), float(start))) if start else None

@@ -8,7 +8,7 @@ batch or gathered one by one as a stream brings them, become a bank to read (`ba
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -39,18 +39,51 @@ class ContextResult:
 
 @dataclass(frozen=True)
 class Projected:
-    """Sentences projected by a module: named rows, each of all words, tokens or sentences of `layout`, in its order."""
+    """Sentences projected by a module: named rows, each of all words, tokens or sentences of `layout`, in its order;
+    parts: what they were put together from."""
 
     layout: Layout
     rows: Mapping[str, Tensor]
+    _parts: tuple[Projected, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Projected, ...]:
+        return self._parts or (self,)
 
     @staticmethod
     def join(parts: Sequence[Projected]) -> Projected:
         """All sentences of all parts; the parts themselves were projected once and stay as they are."""
         if len(parts) == 1:
             return parts[0]
-        rows = {name: torch.cat([part.rows[name] for part in parts]) for name in parts[0].rows}
-        return Projected(Layout.join([part.layout for part in parts]), rows)
+        return Projected(Layout.join([part.layout for part in parts]), dict(_JoinedRows(parts)))
+
+    @staticmethod
+    def together(parts: Sequence[Projected]) -> Projected:
+        """The same, for whoever can read the parts as they are: nothing is copied until rows are asked for."""
+        if len(parts) == 1:
+            return parts[0]
+        return Projected(Layout.join([part.layout for part in parts]), _JoinedRows(parts), tuple(parts))
+
+
+class _JoinedRows(Mapping[str, Tensor]):
+    """The rows of all parts, joined when they are asked for."""
+
+    def __init__(self, parts: Sequence[Projected]) -> None:
+        self._parts, self._joined = parts, dict[str, Tensor]()
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._joined:
+            self._joined[name] = torch.cat([part.rows[name] for part in self._parts])
+        return self._joined[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts[0].rows)
+
+    def __len__(self) -> int:
+        return len(self._parts[0].rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts[0].rows
 
 
 class Bank:

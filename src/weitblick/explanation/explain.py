@@ -23,7 +23,7 @@ from weitblick.translation.options import TranslationOptions
 from weitblick.translation.progress import report
 from weitblick.translation.translator import Translator, windows
 from weitblick.translation.units import Unit, split_documents
-from weitblick.translation.window import translate_units
+from weitblick.translation.window import Found, translate_units
 
 MOST_ALIGNED = 6
 LEAST_ALIGNED = 0.05
@@ -106,6 +106,10 @@ def _translate(
 ) -> list[DocumentTranslations]:
     model = translator.model
     units = split_documents(documents, translator.pipeline, translator.warn)
+    if pointer is None and _begins_alone(model, units):
+        alone: Found = []
+        together = translate_units(model, units, TranslationOptions(beam=beam), first_found=alone)
+        return _by_document(documents, units, together, alone, alone)
     alone = translate_units(model, units, TranslationOptions(beam=beam, context=False))
     together = first = alone
     if model.first_pass() is not model:
@@ -114,6 +118,18 @@ def _translate(
         # With a pointer, the model's own first pass reads it: another one than alone.
         known = first if pointer is None or model.first_pass() is not model else None
         together = translate_units(model, units, TranslationOptions(beam=beam), pointer=pointer, known=known)
+    return _by_document(documents, units, together, alone, first)
+
+
+def _begins_alone(model: DocumentModel, units: Sequence[Unit]) -> bool:
+    """Whether the first of two passes translates each sentence as it would be alone."""
+    drafted = any(unit.given and not unit.locked for unit in units)
+    return model.reads_translations and model.first_pass() is model and not drafted
+
+
+def _by_document(
+    documents: Sequence[Document], units: Sequence[Unit], together: Found, alone: Found, first: Found
+) -> list[DocumentTranslations]:
     contexts = [unit.given or ids for unit, ids in zip(units, _best(units, first), strict=True)]
     columns = [unit.source for unit in units], _best(units, together), _best(units, alone), contexts
     parts: list[list[tuple[Unit, tuple[list[int], ...]]]] = [[] for _ in documents]

@@ -120,9 +120,11 @@ def _trace_part(
     pointer = None if context is None else context.pointer
     memory, encoded = model.encode(source, context, options)
     output = model.decode(target, memory, source.layout, context, options)
-    plain_memory = memory if encoded is None else model.encode(source, None)[0]
-    plain = model.decode(target, plain_memory, source.layout, None)
-    predictions = _compare(output.words, plain.words, labels)
+    if encoded is None and model.decides is not None and output.words.pointed is None:
+        predictions = _compare_where_decided(output.words, labels)
+    else:
+        plain_memory = memory if encoded is None else model.encode(source, None)[0]
+        predictions = _compare(output.words, model.decode(target, plain_memory, source.layout, None).words, labels)
     weights = model.sentence.source_weights(target.tokens, target.layout, memory, source.layout)
     result, layout = (encoded, source.layout) if encoded is not None else (output.context, target.layout)
     for place in range(len(part)):
@@ -162,6 +164,19 @@ def _compare(words: WordDistribution, plain: WordDistribution, labels: Tensor) -
             )
         )
     return tuple(torch.cat(figures) for figures in zip(*parts, strict=True))
+
+
+def _compare_where_decided(words: WordDistribution, labels: Tensor) -> tuple[Tensor, ...]:
+    """The same of words between some of which context decides: elsewhere it changes nothing, and without it they are
+    those of the same softmax."""
+    likely, favourite = words.softmax.judge(labels)
+    figures = likely, likely.clone(), torch.zeros_like(likely), favourite, favourite.clone()
+    if words.decided is not None:
+        steps = words.decided.steps
+        few = words.at(steps)
+        for figure, decided in zip(figures, _compare(few, WordDistribution(few.softmax), labels[steps]), strict=True):
+            figure[steps] = decided.to(figure.dtype)
+    return figures
 
 
 def _context(context: ContextResult | None, queries: slice) -> dict[str, np.ndarray | None]:

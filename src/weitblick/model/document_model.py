@@ -19,7 +19,6 @@ from weitblick.model.sources import Sources
 from weitblick.model.words import Decided, Pointer, Softmax, WordDistribution
 from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
-Listener = Callable[[Packed, DecoderStates], None]
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 T = TypeVar("T")
 
@@ -106,14 +105,12 @@ class DocumentModel(nn.Module):
         states: Tensor,
         targets: IdLists | None = None,
         approved: Tensor | None = None,
-        listener: Listener | None = None,
     ) -> Context | None:
         """What documents offer, part by part. states [T, d]: the sentence model's own of the sources; targets: their
-        translations, without which a model that reads translations has nothing to read; listener: is told the decoder's
-        states of each part of the translations."""
+        translations, without which a model that reads translations has nothing to read."""
         if self.context is None or (self.reads_translations and targets is None):
             return None
-        keys, values, layout = self.states_offered(sources, states, targets, listener)
+        keys, values, layout = self.states_offered(sources, states, targets)
         return Context(layout, self.context.prepare(keys, values, layout), approved)
 
     def offer(self, source: Packed, target: Packed | None = None) -> Context | None:
@@ -135,11 +132,11 @@ class DocumentModel(nn.Module):
         """What sentences that were projected before offer."""
         if self.context is None or not projected:
             return None if pointer is None else Context(pointer=pointer)
-        together = Projected.join(projected)
+        together = Projected.together(projected)
         return Context(together.layout, self.context.bank(together), pointer=pointer)
 
     def states_offered(
-        self, sources: Sources, states: Tensor, targets: IdLists | None, listener: Listener | None = None
+        self, sources: Sources, states: Tensor, targets: IdLists | None
     ) -> tuple[Tensor, Tensor, Layout]:
         """Keys and values [T, d] of what the documents offer, and its layout; what a sentence offers does not depend on
         the others. Arguments as of `context_of`."""
@@ -152,14 +149,14 @@ class DocumentModel(nn.Module):
             return states, states, sources.layout()
         assert targets is not None, "this model reads translations"
         pairs = [
-            self._keys_and_values(source, target, states.index_select(0, rows), listener)
+            self._keys_and_values(source, target, states.index_select(0, rows))
             for source, target, rows in sources.pairs(targets)
         ]
         keys, values = (torch.cat(column) for column in zip(*pairs, strict=True))
         return keys, values, sources.layout([len(target) + 1 for target in targets])
 
     def _keys_and_values(
-        self, source: Packed, target: Packed | None, memory: Tensor | None = None, listener: Listener | None = None
+        self, source: Packed, target: Packed | None, memory: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """[T, d] that sentences offer; memory: the provider's encoder states of the source, if they are there."""
         assert self.context is not None
@@ -172,9 +169,11 @@ class DocumentModel(nn.Module):
             return memory, memory
         assert target is not None, "bilingual context needs target sentences"
         decoded = self.provider.decode(target.tokens, target.layout, memory, source.layout)
-        if listener is not None:
-            listener(target, decoded)
-        return self._of_target(self.provider, target.tokens, decoded)
+        return self.offered_by(target, decoded)
+
+    def offered_by(self, target: Packed, states: DecoderStates) -> tuple[Tensor, Tensor]:
+        """Keys and values [T, d] of target sentences, from the states of the provider's decoder at their steps."""
+        return self._of_target(self.provider, target.tokens, states)
 
     def _of_target(self, model: SentenceModel, tokens: Tensor, states: DecoderStates) -> tuple[Tensor, Tensor]:
         """Keys and values [T, d] that target sentences offer, from the decoder's pass of `model` over them."""
@@ -271,7 +270,7 @@ class DocumentModel(nn.Module):
     ) -> WordDistribution:
         """The next step of all hypotheses [N]; `hypotheses` has one token for each."""
         return self._decode(
-            lambda extras: self.sentence.step(tokens, cache, extras),
+            lambda extras: cache.remember(self.sentence.step(tokens, cache, extras)),
             Packed(tokens, hypotheses),
             context,
             PLAIN,

@@ -36,6 +36,12 @@ class Sources:
         """The same sentences as readers of the context of these documents [S]."""
         return Sources(self.ids, documents, self.positions.tolist(), self.device)
 
+    def choose(self, chosen: Sequence[int]) -> Sources:
+        """Some of the sentences."""
+        ids = [self.ids[index] for index in chosen]
+        index = np.asarray(chosen, dtype=np.int64)
+        return Sources(ids, self.documents[index].tolist(), self.positions[index].tolist(), self.device)
+
     def pack(self, chosen: Sequence[int]) -> Packed:
         index = np.asarray(chosen, dtype=np.int64)
         ids = [self.ids[i] for i in chosen]

@@ -68,8 +68,10 @@ def best_words(
     each of S sentences.
     """
     compiled = kernels_for(states)
-    if compiled is not None and mask is None:
+    if compiled is not None:
         logits = compiled.linear(states, weight, bias)  # [N, V]
+        if mask is not None:
+            logits.unflatten(0, (mask.shape[1], -1)).add_(mask.t()[:, None])
         never = _never_produced(others, logits) if renormalize else None
         values, ids, end = compiled.choose(logits, min(count, len(weight)), forbidden, never, others, EOS)
         return Candidates(values, ids, end)

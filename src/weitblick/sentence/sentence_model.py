@@ -26,6 +26,11 @@ class DecodeCache(ABC):
 
     def __init__(self) -> None:
         self.length = 0
+        self.latest: DecoderStates | None = None  # of the step before
+
+    def remember(self, states: DecoderStates) -> DecoderStates:
+        self.latest = states
+        return states
 
     @abstractmethod
     def select_sentences(self, sentences: Tensor) -> None:

@@ -14,6 +14,7 @@ from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.sentence.candidates import NEVER_PRODUCED, NOT_FIRST, Allowed, Candidates
 from weitblick.text.special import BOS, EOS, UNK
+from weitblick.translation.track import Track
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,15 @@ def beam_search(
     context: Context | None,
     options: SearchOptions,
     allowed: Allowed | None = None,
+    track: Track | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d];
-    allowed: the words to choose from, where that is not the vocabulary."""
+    allowed: the words to choose from, where that is not the vocabulary; track: is left with the decoder's states of the
+    best ones."""
     if not source.sentences:
         return []
     greedy = options.beam == 1 and model.sentence.generation.stop != "never"
-    found = (_Greedy if greedy else _Search)(model, memory, source, context, options, allowed).run()
+    found = (_Greedy if greedy else _Search)(model, memory, source, context, options, allowed, track).run()
     if not all(found):
         raise UserError(
             "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
@@ -81,12 +84,14 @@ class _Hypotheses:
     """A rectangle of hypotheses of S sentences, best first; -inf marks a place without one.
 
     scores, sums [S, K]: what ranks them, and their log-probability; lengths [S, K]: words and EOS
+    rows [S, K]: of the step that ended them, which of all its hypotheses they were
     ids, words [S, K, L]: the words produced and the log-probability of each
     """
 
     scores: Tensor
     sums: Tensor
     lengths: Tensor
+    rows: Tensor
     ids: Tensor
     words: Tensor
 
@@ -94,9 +99,11 @@ class _Hypotheses:
     def none(cls, sentences: int, count: int, longest: int, like: Tensor) -> _Hypotheses:
         nothing = like.new_full((sentences, count), -torch.inf, dtype=torch.float32)
         ids = torch.zeros(sentences, count, longest, dtype=torch.long, device=like.device)
-        return cls(nothing, nothing.clone(), ids.new_zeros(sentences, count), ids, ids.to(torch.float32))
+        lengths = ids.new_zeros(sentences, count)
+        return cls(nothing, nothing.clone(), lengths, lengths.clone(), ids, ids.to(torch.float32))
 
-    def rows(self, index: Tensor) -> _Hypotheses:
+    def of(self, index: Tensor) -> _Hypotheses:
+        """Those of some sentences."""
         return _Hypotheses(*(x.index_select(0, index) for x in self._fields()))
 
     def merge(self, other: _Hypotheses) -> _Hypotheses:
@@ -113,7 +120,7 @@ class _Hypotheses:
             mine.index_copy_(0, index, theirs[:, :count])
 
     def lists(self) -> list[list[Hypothesis]]:
-        scores, sums, lengths, ids, words = (x.tolist() for x in self._fields())
+        scores, sums, lengths, _, ids, words = (x.tolist() for x in self._fields())
         return [
             [
                 Hypothesis(ids[s][k][: lengths[s][k] - 1], score, sums[s][k], words[s][k][: lengths[s][k]])
@@ -124,7 +131,7 @@ class _Hypotheses:
         ]
 
     def _fields(self) -> tuple[Tensor, ...]:
-        return self.scores, self.sums, self.lengths, self.ids, self.words
+        return self.scores, self.sums, self.lengths, self.rows, self.ids, self.words
 
 
 class _Batch:
@@ -138,8 +145,10 @@ class _Batch:
         context: Context | None,
         options: SearchOptions,
         allowed: Allowed | None,
+        track: Track | None = None,
     ) -> None:
         self.model, self.context, self.options, self.allowed = model, context, options, allowed
+        self.track = track
         self.generation = model.sentence.generation
         forbidden = self.generation.forbidden
         self.forbidden = torch.tensor(forbidden, device=memory.device) if forbidden else None
@@ -157,6 +166,8 @@ class _Batch:
     def candidates(self, step: int) -> Candidates:
         """The best words of every hypothesis."""
         words = self.model.step(self.tokens, self.cache, self.layout, self.context)
+        if self.track is not None and self.cache.latest is not None:
+            self.track.add(self.cache.latest)
         first = NEVER_PRODUCED if step else NOT_FIRST
         wanted = 2 * self.options.beam
         return words.best(wanted, first, self.forbidden, self.generation.renormalize, self.allowed)
@@ -175,6 +186,11 @@ class _Batch:
         documents = self.documents.repeat_interleave(hypotheses)
         return Layout(torch.ones_like(documents), documents, self.positions.repeat_interleave(hypotheses))
 
+    def grew_from(self, rows: Tensor | None) -> None:
+        """The hypotheses of the next step come from these rows of this one; None: each from its own."""
+        if self.track is not None:
+            self.track.grew_from(rows)
+
 
 class _Greedy(_Batch):
     """The most probable word of every step, until that is the end: a beam of one without what only beams need."""
@@ -182,7 +198,7 @@ class _Greedy(_Batch):
     def run(self) -> list[list[Hypothesis]]:
         ids = self.sentences.new_zeros(len(self.sentences), self.longest)
         words = torch.zeros(ids.shape, device=ids.device)
-        lengths = torch.zeros_like(self.sentences)
+        lengths, final_rows = torch.zeros_like(self.sentences), torch.zeros_like(self.sentences)
         step = 0
         while len(self.sentences):
             found = self.candidates(step)
@@ -195,13 +211,18 @@ class _Greedy(_Batch):
             ids[self.sentences, step], words[self.sentences, step] = tokens, values
             done = tokens == EOS
             step += 1
+            staying: Tensor | None = None
             if bool(done.any()):
                 lengths[self.sentences[done]] = step
+                final_rows[self.sentences[done]] = done.nonzero()[:, 0]
                 staying = _close_ranks(done)
                 self.keep(staying)
                 self.cache.select_hypotheses(staying)
                 self.layout, tokens = self.step_layout(1), tokens[staying]
+            self.grew_from(staying)
             self.tokens = tokens
+        if self.track is not None:
+            self.track.end(final_rows, lengths)
         rows = zip(ids.tolist(), words.tolist(), lengths.tolist(), strict=True)
         return [self._hypotheses(ids[:length], words[:length]) for ids, words, length in rows]
 
@@ -224,8 +245,9 @@ class _Search(_Batch):
         context: Context | None,
         options: SearchOptions,
         allowed: Allowed | None,
+        track: Track | None = None,
     ) -> None:
-        super().__init__(model, memory, source, context, options, allowed)
+        super().__init__(model, memory, source, context, options, allowed, track)
         self.results = _Hypotheses.none(source.sentences, options.n_best, self.longest, memory)
         self.finished = _Hypotheses.none(source.sentences, options.beam, self.longest, memory)
         # The first step has one hypothesis a sentence, all later ones K.
@@ -238,6 +260,8 @@ class _Search(_Batch):
         while len(self.sentences):
             self._advance(step)
             step += 1
+        if self.track is not None:
+            self.track.end(self.results.rows[:, 0], self.results.lengths[:, 0])
         return self.results.lists()
 
     def _advance(self, step: int) -> None:
@@ -299,16 +323,17 @@ class _Search(_Batch):
         scores = (sums / (step + 1) ** self.options.length_penalty).masked_fill(~ended, -torch.inf)
         sums = sums.masked_fill(~ended, -torch.inf)
         lengths = torch.full_like(parents, step + 1)
-        self.finished = self.finished.merge(_Hypotheses(scores, sums, lengths, self.ids.gather(1, deep), words))
+        rows = torch.arange(len(parents), device=parents.device)[:, None] * self.sums.shape[1] + parents
+        self.finished = self.finished.merge(_Hypotheses(scores, sums, lengths, rows, self.ids.gather(1, deep), words))
 
     def _leave(self, done: Tensor) -> Tensor | None:
         """Stores the results of sentences that are done; gives the rows [S'] that stay, None if all do."""
         leaving = done.nonzero()[:, 0]
         if not len(leaving):
             return None
-        self.results.store(self.sentences[leaving], self.finished.rows(leaving))
+        self.results.store(self.sentences[leaving], self.finished.of(leaving))
         staying = _close_ranks(done)
-        self.finished = self.finished.rows(staying)
+        self.finished = self.finished.of(staying)
         self.keep(staying)
         return staying
 
@@ -320,6 +345,7 @@ class _Search(_Batch):
             sums, parents, tokens = sums[keep], parents[keep], tokens[keep]
         if not len(rows):
             return
+        origins: Tensor | None = None
         if beam > 1 or keep is not None:
             origins = (rows[:, None] * before + parents).flatten()  # [S' * K]
             self.cache.select_hypotheses(origins)
@@ -330,6 +356,7 @@ class _Search(_Batch):
             previous = self.sums.flatten().index_select(0, origins).view(sums.shape)
         else:
             previous = self.sums
+        self.grew_from(origins)
         self.ids[:, :, step] = tokens
         self.words[:, :, step] = sums - previous
         self.sums, self.tokens = sums, tokens.flatten()

@@ -2,12 +2,14 @@
 
 Of a model whose context decides between some words only (`context.decides`) most sentences come out of the second pass
 as they went in. A sentence is searched again only if, at some step of the translation it has, another word is the most
-probable once context is read, or its own word is less probable than it was. With greedy search that is exact; with a
-beam, a rival that context lifts while it leaves every word of the first translation as it is would be missed.
+probable once context is read, or, with a beam, its own word is less probable than it was. With greedy search that is
+exact; with a beam, a rival that context lifts while it leaves every word of the first translation as it is would be
+missed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -34,6 +36,12 @@ def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
     return model.decides is not None and options.passes == 2 and options.n_best == 1
 
 
+def nats_to_lose(options: TranslationOptions) -> float:
+    """What a word of the first translation must lose for its sentence to be searched again. A greedy search follows the
+    most probable words, whatever they lose."""
+    return math.inf if options.search.beam == 1 else LESS
+
+
 def told_by_search(model: DocumentModel, options: TranslationOptions) -> bool:
     """Whether a first search's log-probabilities are those of the model's own softmax, as `Verification` needs them."""
     generation = model.sentence.generation
@@ -41,30 +49,32 @@ def told_by_search(model: DocumentModel, options: TranslationOptions) -> bool:
 
 
 class Verification:
-    """As `changed_by_context`, without a pass of its own: it listens to the pass that computes what translations offer
-    as context (see `DocumentModel.context_of`), and keeps the steps that expect words between which context decides.
+    """As `changed_by_context`, without a pass of its own: it hears the decoder's states of first translations, and
+    keeps the steps that expect words between which context decides.
 
     No softmax is needed to find them. What a word has in logits and, as the search has told, in log-probability gives
     the normaliser of its step, and that the probability of any other word.
     """
 
-    def __init__(self, model: DocumentModel, readers: Sources, found: Sequence[Sequence[Hypothesis]]) -> None:
-        """readers: who reads where; found: the first translations, none of sentences that are searched anyway."""
-        self.model, self.readers, self.found = model, readers, found
-        self.heard = 0  # sentences so far
+    def __init__(
+        self, model: DocumentModel, readers: Sources, found: Sequence[Sequence[Hypothesis]], less: float
+    ) -> None:
+        """readers: who reads where; found: the first translations, none of sentences that are searched anyway; less: as
+        of `nats_to_lose`."""
+        self.model, self.readers, self.found, self.less = model, readers, found, less
         self.kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # sentence, final, attended, label of each step
 
-    def __call__(self, target: Packed, states: DecoderStates) -> None:
+    def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
+        """The states of the translations of these sentences."""
         layout, labels = target.layout, target.next_tokens()
-        steps = self._expecting(states.final, labels, self._log_probabilities(layout))
-        sentences = layout.sentence[steps] + self.heard
-        self.kept.append((sentences, states.final[steps], states.attended[steps], labels[steps]))
-        self.heard += layout.sentences
+        steps = self._expecting(states.final, labels, self._log_probabilities(sentences, layout))
+        of_steps = torch.tensor(sentences, device=steps.device)[layout.sentence[steps]]
+        self.kept.append((of_steps, states.final[steps], states.attended[steps], labels[steps]))
 
-    def _log_probabilities(self, layout: Layout) -> Tensor:
-        """[T] of every word of a part's translations; -inf of those that nobody searched."""
+    def _log_probabilities(self, sentences: Sequence[int], layout: Layout) -> Tensor:
+        """[T] of every word of some translations; -inf of those that nobody searched."""
         rows: list[float] = []
-        for index, length in enumerate(layout.host_lengths, self.heard):
+        for index, length in zip(sentences, layout.host_lengths, strict=True):
             hypotheses = self.found[index]
             rows += hypotheses[0].word_log_probabilities if hypotheses else [-torch.inf] * length
         return torch.tensor(rows, device=layout.lengths.device)
@@ -79,16 +89,16 @@ class Verification:
 
     def changed(self, bank: Bank | None) -> set[int]:
         """The sentences whose translations would change once this context is read."""
-        sentences, final, attended, labels = (torch.cat(column) for column in zip(*self.kept, strict=True))
-        if not len(sentences):
+        if not any(len(sentences) for sentences, *_ in self.kept):
             return set()
+        sentences, final, attended, labels = (torch.cat(column) for column in zip(*self.kept, strict=True))
         documents, positions = (torch.as_tensor(x)[sentences] for x in (self.readers.documents, self.readers.positions))
         layout = Layout(torch.ones_like(sentences), documents.to(final.device), positions.to(final.device))
         assert self.model.context is not None
         read = self.model.context(final, attended, layout, bank).states
         decided = self.model.decided(torch.arange(len(read), device=read.device), read, final)
         then = WordDistribution(self.model.softmax(DecoderStates(attended, final)))
-        return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels)].tolist())
+        return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels, self.less)].tolist())
 
 
 @torch.no_grad()
@@ -99,9 +109,10 @@ def changed_by_context(
     targets: IdLists,
     before: Context | None,
     context: Context | None,
+    less: float = LESS,
 ) -> Iterator[list[int]]:
     """Part by part, the sentences whose translations would change between two contexts; memory [T, d]: the states of
-    all sources; targets: the translations found with `before`."""
+    all sources; targets: the translations found with `before`; less: as of `nats_to_lose`."""
     # What decides between words changes no state: without a bank before, one pass tells both.
     pointers = [None if offered is None else offered.pointer for offered in (before, context)]
     once = (before is None or before.bank is None) and pointers[0] is pointers[1]
@@ -114,21 +125,21 @@ def changed_by_context(
         else:
             then = model.decode(target, own, source.layout, before, sparing=True).words
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
-        changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens())]] = True
+        changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens(), less)]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
         first += target.layout.sentences
 
 
-def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor) -> Tensor:
-    """Steps at which another word is the most probable, or the translation's own is less so; where pointers say the
-    same before and after, only those that context decides can be."""
+def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor, nats: float = LESS) -> Tensor:
+    """Steps at which another word is the most probable, or the translation's own is less so by some nats; where
+    pointers say the same before and after, only those that context decides can be."""
     if before.pointed is after.pointed:
         decided = [words.decided.steps for words in (before, after) if words.decided is not None]
         steps = torch.cat([*decided, torch.arange(0, device=before.states.device)]).unique()
     else:
         steps = torch.arange(len(before.states), device=before.states.device)
     first, second = before.at(steps), after.at(steps)
-    less = second.log_probabilities(labels[steps]) < first.log_probabilities(labels[steps]) - LESS
+    less = second.log_probabilities(labels[steps]) < first.log_probabilities(labels[steps]) - nats
     return steps[less | (_favourites(first) != _favourites(second))]
 
 

@@ -14,8 +14,16 @@ from weitblick.model.words import Pointer
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.progress import report
+from weitblick.translation.track import Track
+from weitblick.translation.translation_states import TranslationStates
 from weitblick.translation.units import Unit
-from weitblick.translation.verification import Verification, changed_by_context, told_by_search, worth_verifying
+from weitblick.translation.verification import (
+    Verification,
+    changed_by_context,
+    nats_to_lose,
+    told_by_search,
+    worth_verifying,
+)
 
 Found = list[list[Hypothesis]]
 
@@ -28,15 +36,18 @@ def translate_units(
     reads: Sequence[int] | None = None,
     pointer: Pointer | None = None,
     known: Found | None = None,
+    first_found: Found | None = None,
 ) -> Found:
     """The hypotheses of every unit, best first; none for locked ones. `reads`, a control: for each document the one
     whose context its sentences read, if that is not their own; `pointer`: to what is approved; `known`: what the first
-    of several passes finds, if it was made before."""
+    of several passes finds, if it was made before; `first_found`: is filled with what it found, if it is made here."""
     device = next(model.parameters()).device
     sources = Sources([u.source for u in units], [u.document for u in units], [u.position for u in units], device)
     readers = sources if reads is None else sources.reading([reads[unit.document] for unit in units])
     free = [index for index, unit in enumerate(units) if not unit.locked]
     found: Found = [[] for _ in units]
+    if first_found is not None:
+        first_found[:] = found
     if not free:
         return found
     memory = sources.encode(model.sentence)
@@ -50,29 +61,33 @@ def translate_units(
     targets = [unit.given or [] for unit in units]
     undrafted = [index for index in free if not targets[index]]
     first = model.first_pass()
-    first_memory = memory if first is model or known is not None else sources.encode(first.sentence)
-    search = options.first_search if options.passes > 1 else options.search
     pointing = _pointing(None, pointer) if first is model else None
+    verifying = worth_verifying(model, options)
+    told = verifying and pointer is None and told_by_search(model, options)
+    less = nats_to_lose(options)
+    verification = Verification(model, readers, found, less) if told else None
+    states = TranslationStates(model, sources, memory, verification)
     if known is None:
-        _translate(first, sources, undrafted, first_memory, pointing, options, search, found)
+        first_memory = memory if first is model else sources.encode(first.sentence)
+        search, listener = (options.first_search, states) if options.passes > 1 else (options.search, None)
+        _translate(first, sources, undrafted, first_memory, pointing, options, search, found, listener)
     else:
         for index in undrafted:
             found[index] = known[index]
+    if first_found is not None:
+        first_found[:] = found
     for number in range(2, options.passes + 1):
         for index in free:
             targets[index] = found[index][0].ids if found[index] else targets[index]
-        verifying = worth_verifying(model, options)
-        told = verifying and pointer is None and told_by_search(model, options)
-        verification = Verification(model, readers, found) if told else None
-        offered = model.context_of(sources, memory, targets, approved, verification)
+        offered = states.context(targets, approved)
         context = _pointing(offered, pointer)
         search = options.search if number == options.passes else options.first_search
         again = free
         if verifying:
             if verification is not None:
-                changed = verification.changed(None if offered is None else offered.bank)
+                changed = verification.changed(offered.bank)
             else:
-                parts = changed_by_context(model, readers, memory, targets, pointing, context)
+                parts = changed_by_context(model, readers, memory, targets, pointing, context, less)
                 changed = {index for part in parts for index in part}
             again = [index for index in free if index in changed or not found[index]]
         _translate(model, readers, again, memory, context, options, search, found)
@@ -92,15 +107,20 @@ def _translate(
     options: TranslationOptions,
     search: SearchOptions,
     found: Found,
+    translations: TranslationStates | None = None,
 ) -> None:
-    """One pass over the chosen sentences; what is found takes the place of what was."""
+    """One pass over the chosen sentences; what is found takes the place of what was. translations: to be told their
+    states."""
     for batch in batches_by_length(sources, chosen, max(1, options.batch_tokens // search.beam)):
         packed = sources.pack(batch)
         states, _ = model.encode(packed, context, states=memory.index_select(0, sources.rows(batch)))
         allowed = options.allowed([sources.ids[index] for index in batch], model.sentence)
-        results = beam_search(model, states, packed.layout, context, search, allowed)
+        track = None if translations is None else Track()
+        results = beam_search(model, states, packed.layout, context, search, allowed, track)
         for index, hypotheses in zip(batch, results, strict=True):
             found[index] = hypotheses
+        if translations is not None and track is not None and track.states is not None:
+            translations.hear(batch, [hypotheses[0].ids for hypotheses in results], track.states)
         report(len(batch))
 
 

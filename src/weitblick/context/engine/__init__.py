@@ -4,7 +4,8 @@
     read = attend(queries, layout, bank, settings)   any number of times
 
 `places` says where words and sentences lie (`bank`) and which queries read them (`queries`); `dense` computes every
-pair, `routed` only pairs with weight; `routing` chooses between them.
+pair, `routed` only pairs with weight; `routing` chooses between them. The few queries of a step of decoding are left to
+a compiled kernel where there is one.
 """
 
 from __future__ import annotations
@@ -17,17 +18,26 @@ from torch import Tensor
 
 from weitblick.batches.layout import Layout
 from weitblick.context.attend import Attended, AttentionSettings
-from weitblick.context.engine.bank import BankLayout, ContextBank
+from weitblick.context.engine.bank import BankCells, BankLayout, ContextBank
 from weitblick.context.engine.dense import FlatDense, FlatWordDense, HierarchicalDense, Problem
 from weitblick.context.engine.queries import plan_of
 from weitblick.context.engine.routed import HierarchicalRouted
 from weitblick.context.engine.routing import PROBES, documents_to_route, routed_now
 from weitblick.context.module import Projected
+from weitblick.kernels.context import KINDS, ContextReader
+from weitblick.kernels.library import kernels_for
 
 
 def lay_out(projected: Projected, settings: AttentionSettings) -> ContextBank:
-    """Projected sentences as attention reads them. Here it is decided which documents are routed: by what they are,
-    never by who reads them or what else is in the batch."""
+    """Projected sentences as attention reads them."""
+    return ContextBank(
+        projected, lambda context: _lay_out_cells(context, settings), lambda context: _reader_of(context, settings)
+    )
+
+
+def _lay_out_cells(projected: Projected, settings: AttentionSettings) -> BankCells:
+    """Here it is decided which documents are routed: by what they are, never by who reads them or what else is in the
+    batch."""
     places = BankLayout(projected.layout, settings.heads)
     rows = {name: _cells(rows, settings) for name, rows in projected.rows.items()}
     cells = {
@@ -35,9 +45,8 @@ def lay_out(projected: Projected, settings: AttentionSettings) -> ContextBank:
         for name in ("sentence_keys", "sentence_values", "word_keys", "word_values")
         if name in rows
     }
-    bank = ContextBank(
+    bank = BankCells(
         places,
-        projected,
         cells.get("sentence_keys"),
         cells.get("sentence_values"),
         cells.get("word_keys"),
@@ -46,8 +55,34 @@ def lay_out(projected: Projected, settings: AttentionSettings) -> ContextBank:
     return replace(bank, routed=documents_to_route(bank, rows.get(PROBES), settings))
 
 
+def _reader_of(projected: Projected, settings: AttentionSettings) -> ContextReader | None:
+    kinds = settings.sentence_kind, settings.word_kind
+    if "word_keys" not in projected.rows or not set(kinds) <= KINDS.keys():
+        return None
+    compiled = kernels_for(projected.parts[0].rows["word_keys"])
+    if compiled is None or settings.width % compiled.lanes:
+        return None
+    parts = [(part.layout, part.rows) for part in projected.parts]
+    return ContextReader(compiled, parts, settings.heads, settings.width, settings.online, kinds)
+
+
 def attend(queries: Mapping[str, Tensor], layout: Layout, bank: ContextBank, settings: AttentionSettings) -> Attended:
     """What packed queries read: `sentence_queries` and `word_queries` [Tq, ...] as in `attend_by_definition`."""
+    if _is_step(queries, layout, settings) and bank.reader is not None:
+        read, support = bank.reader(queries.get("sentence_queries"), queries["word_queries"], layout)
+        return Attended(read, support > 0, support)
+    return _attend_cells(queries, layout, bank.cells, settings)
+
+
+def _is_step(queries: Mapping[str, Tensor], layout: Layout, settings: AttentionSettings) -> bool:
+    """Whether these are queries of a step of decoding, one of each sentence, that kernels may read for."""
+    words = queries.get("word_queries")
+    return settings.path == "auto" and words is not None and layout.longest == 1 and kernels_for(words) is not None
+
+
+def _attend_cells(
+    queries: Mapping[str, Tensor], layout: Layout, bank: BankCells, settings: AttentionSettings
+) -> Attended:
     plan = plan_of(layout, bank.layout)
     problem = Problem(
         bank.layout,
@@ -74,7 +109,7 @@ def attend(queries: Mapping[str, Tensor], layout: Layout, bank: ContextBank, set
 
 
 def _hierarchical(
-    qs: Tensor, qw: Tensor, layout: Layout, bank: ContextBank, problem: Problem, settings: AttentionSettings
+    qs: Tensor, qw: Tensor, layout: Layout, bank: BankCells, problem: Problem, settings: AttentionSettings
 ) -> tuple[Tensor, Tensor]:
     tensors = (qs, qw, bank.sentence_keys, bank.word_keys, bank.word_values)
     routed = routed_now(bank, layout, settings)

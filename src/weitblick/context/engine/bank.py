@@ -10,7 +10,7 @@ Only places are computed here, with NumPy, from lengths, documents and positions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from weitblick.batches.layout import Layout
 from weitblick.context.module import Bank, Projected
+from weitblick.kernels.context import ContextReader
 
 if TYPE_CHECKING:
     from weitblick.context.engine.queries import QueryPlan
@@ -275,19 +276,40 @@ class GatherCells(torch.autograd.Function):
 
 
 @dataclass(frozen=True)
-class ContextBank(Bank):
-    """Keys and values of all context sentences of a batch; built once, read at every step of decoding.
+class BankCells:
+    """Keys and values of all context sentences of a batch as cells.
 
     A flat attention over sentences has no word cells; one over words has no sentence cells.
     """
 
     layout: BankLayout
-    projected: Projected  # what it was made of, for whoever wants weights
     sentence_keys: Tensor | None = None  # [B * H * J cells, d_k]
     sentence_values: Tensor | None = None
     word_keys: Tensor | None = None  # [B * H * J * W cells, d_k]
     word_values: Tensor | None = None
     routed: np.ndarray | None = None  # [documents + 1] whose words are read by routing; none if None
+
+
+class ContextBank(Bank):
+    """All context sentences of a batch; built once, read at every step of decoding. They are laid out as cells when
+    there are queries that read cells, and for kernels when there are steps that these read."""
+
+    def __init__(
+        self,
+        projected: Projected,
+        lay_out: Callable[[Projected], BankCells],
+        reader: Callable[[Projected], ContextReader | None],
+    ) -> None:
+        self.projected, self._lay_out, self._reader = projected, lay_out, reader
+
+    @cached_property
+    def cells(self) -> BankCells:
+        return self._lay_out(self.projected)
+
+    @cached_property
+    def reader(self) -> ContextReader | None:
+        """For steps of decoding; None where kernels cannot read this context."""
+        return self._reader(self.projected)
 
 
 class TakeRows(torch.autograd.Function):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weitblick.batches.layout import Layout
 from weitblick.context.attend import AttentionSettings
-from weitblick.context.engine.bank import BankLayout, ContextBank
+from weitblick.context.engine.bank import BankCells, BankLayout
 from weitblick.context.sparsemax import normalise
 
 PROBES = "sentence_probes"
@@ -35,14 +35,14 @@ def wants_probes(settings: AttentionSettings) -> bool:
     return settings.path == "auto" and settings.sentence_kind != "soft" and not settings.online
 
 
-def routed_now(bank: ContextBank, layout: Layout, settings: AttentionSettings) -> np.ndarray | None:
+def routed_now(bank: BankCells, layout: Layout, settings: AttentionSettings) -> np.ndarray | None:
     """[documents + 1] which documents to route for these queries: fewer in a step of decoding."""
     if bank.routed is None or settings.path != "auto" or layout.longest > 1:
         return bank.routed
     return bank.routed & (bank.layout.count_of >= STEP_SENTENCES)
 
 
-def documents_to_route(bank: ContextBank, probes: Tensor | None, settings: AttentionSettings) -> np.ndarray | None:
+def documents_to_route(bank: BankCells, probes: Tensor | None, settings: AttentionSettings) -> np.ndarray | None:
     """[documents + 1] which documents of a bank to route."""
     places, counts = bank.layout, bank.layout.count_of  # [documents + 1] sentences with words
     if settings.path == "dense" or settings.sentence_kind == "soft" or bank.word_keys is None:

@@ -1,0 +1,83 @@
+"""Explaining as a multiple of translating: one document as `explain` does, many as `explain --statistics` does.
+
+    python benchmarks/explaining.py TEXT [-m MODEL] [--documents 10] [--beam 4] [--threads 1 --clock cpu] [--json FILE]
+
+Translating is `translate` with both passes, explaining what `explain` computes before it writes a page. Contestants
+take turns; ratios are medians of quotients of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import islice
+from statistics import median
+from typing import Any
+
+from tools.ours import Seconds, begin
+from tools.turns import option_parser, ratio, report, take_turns
+
+from weitblick.documents import Document, read_documents
+from weitblick.explanation.corpus import CorpusAttention
+from weitblick.explanation.explain import explain, explain_documents
+from weitblick.kernels.library import kernels
+from weitblick.translation.translator import Translator
+
+TRANSLATING, EXPLAINING = "translating", "explaining"
+
+
+def main() -> None:
+    options = parse_options()
+    started = begin(options)
+    translator = Translator.load(options.model, quantize=options.int8)
+    documents = list(islice(read_documents([options.text]), options.documents))
+    longest = max(documents, key=lambda document: len(document.sentences))
+    rows = measure(translator, [longest], "one document", options)
+    rows += measure(translator, documents, "corpus", options)
+    compiled = "with" if kernels() is not None else "without"
+    report(f"Explaining as a multiple of translating, {compiled} kernels", rows, started, options.json)
+
+
+def measure(
+    translator: Translator, documents: list[Document], what: str, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    def translating() -> float:
+        with Seconds(options) as seconds:
+            list(translator.translate_documents(documents, beam=options.beam))
+        return seconds.passed
+
+    def explaining() -> float:
+        with Seconds(options) as seconds:
+            if len(documents) == 1:
+                explain(translator, documents[0], beam=options.beam)
+            else:
+                counted = CorpusAttention()
+                for explanation in explain_documents(translator, documents, beam=options.beam):
+                    counted.add(explanation)
+        return seconds.passed
+
+    figures = take_turns({TRANSLATING: translating, EXPLAINING: explaining}, options.rounds, label=what)
+    sentences = sum(len(document.sentences) for document in documents)
+    return [
+        {
+            "what": what,
+            "sentences": sentences,
+            "work": name,
+            "seconds": median(figures[name]),
+            "ratio": ratio(figures, name, TRANSLATING),
+        }
+        for name in (TRANSLATING, EXPLAINING)
+    ]
+
+
+def parse_options() -> argparse.Namespace:
+    parser = option_parser(__doc__, rounds=2)
+    parser.add_argument("text")
+    parser.add_argument("-m", "--model")
+    parser.add_argument("--int8", action="store_true")
+    parser.add_argument("--beam", type=int, default=4)
+    parser.add_argument("--documents", type=int, default=10)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
