@@ -21,9 +21,16 @@ from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.portions import blocks, groups
+from weitblick.translation.translation_states import TranslationStates
 from weitblick.translation.translator import Translator
 from weitblick.translation.units import Translation, Unit, join_documents, split_documents
-from weitblick.translation.verification import Verification, changed_by_context, told_by_search, worth_verifying
+from weitblick.translation.verification import (
+    Verification,
+    changed_by_context,
+    nats_to_lose,
+    told_by_search,
+    worth_verifying,
+)
 from weitblick.translation.window import batches_by_length
 
 LIFTED, CLOSE = 0.5, 3.0
@@ -213,8 +220,8 @@ class _Passes:
 
     def _changed(self, targets: Sequence[list[int]]) -> Iterator[list[int]]:
         if self.settled:
-            before = self._pointing(None)
-            yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context)
+            before, less = self._pointing(None), nats_to_lose(self.options)
+            yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context, less)
 
     def _changed_as_heard(self, heard: Sequence[_Heard]) -> Iterator[list[int]]:
         bank = None if self.context is None else self.context.bank
@@ -265,10 +272,11 @@ class _Passes:
         own = self.states.index_select(0, self.sources.rows(chosen))
         listener = None
         if heard is not None:
-            listener = Verification(self.model, part, [self.settled.get(number, []) for number in chosen])
+            found = [self.settled.get(number, []) for number in chosen]
+            listener = Verification(self.model, part, found, nats_to_lose(self.options))
             heard.append((chosen, listener))
-        keys, values, layout = self.model.states_offered(part, own, [targets[number] for number in chosen], listener)
-        return torch.cat([keys, values], 1).split(layout.host_lengths)
+        states = TranslationStates(self.model, part, own, listener)
+        return [torch.cat(pair, 1) for pair in states.offered([targets[number] for number in chosen])]
 
     def pulled(self, sentences: Sequence[int], members: dict[int, list[int]], words: Tensor | None = None) -> list[int]:
         """Those of the sentences whose drafts memory pulls at, to one of these words if they are given: first the one

@@ -36,12 +36,15 @@ class TranslationStates:
         if self.verification is not None:
             self.verification.hear(sentences, target, states)
 
+    def offered(self, targets: IdLists) -> list[tuple[Tensor, Tensor]]:
+        """Keys and values [W + 1, d] of each of these translations of all sentences."""
+        self._pass_over([i for i, target in enumerate(targets) if self._words.get(i) != list(target)], targets)
+        return [self._offered[index] for index in range(len(targets))]
+
     def context(self, targets: IdLists, approved: Tensor | None) -> Context:
         """What these translations of all sentences offer."""
         assert self.model.context is not None
-        self._pass_over([i for i, target in enumerate(targets) if self._words.get(i) != list(target)], targets)
-        pairs = [self._offered[index] for index in range(len(targets))]
-        keys, values = (torch.cat(column) for column in zip(*pairs, strict=True))
+        keys, values = (torch.cat(column) for column in zip(*self.offered(targets), strict=True))
         layout = self.sources.layout([len(target) + 1 for target in targets])
         return Context(layout, self.model.context.prepare(keys, values, layout), approved)
 
