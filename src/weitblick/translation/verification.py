@@ -85,7 +85,9 @@ class Verification:
         weight, bias = self.model.sentence.output()
         own = (states * weight[labels]).sum(-1) + bias[labels]
         together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
-        return ((together - own + log_probabilities).exp() >= EXPECTED).nonzero()[:, 0]
+        expected = (together - own + log_probabilities).exp() >= EXPECTED
+        # A word that is none of these keeps its probability, and none of these can come before it if all have less.
+        return (expected & (torch.isin(labels, words) | (together > own))).nonzero()[:, 0]
 
     def changed(self, bank: Bank | None) -> set[int]:
         """The sentences whose translations would change once this context is read."""
