@@ -83,7 +83,7 @@ def worker(work: str, setting: str, options: argparse.Namespace) -> Worker:
     task: dict[str, Any] = {"size": size.as_dict(), "threads": options.threads}
     if work == "training":
         batches = sentence_batches(1, size.batch_tokens, size.vocabulary, options.seed)
-        task |= {"dropout": 0.1, "label_smoothing": 0.1, "clip": 1.0, "batches": batches}
+        task |= {"dropout": 0.1, "label_smoothing": 0.1, "clip": 1.0, "precision": "float32", "batches": batches}
     else:
         source, _ = lengths(32, options.seed)
         sentences = words(source, size.vocabulary - 1, options.seed)
