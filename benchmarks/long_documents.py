@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from tools.ours import Seconds, begin
 from tools.text import words
-from tools.turns import option_parser, report
+from tools.turns import report, text_parser
 
 from weitblick.documents import Document, Sentence, read_documents
 from weitblick.kernels.library import kernels
@@ -103,10 +103,7 @@ def _fill(stream: Stream, count: int, seed: int) -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    parser = option_parser(__doc__, rounds=1)
-    parser.add_argument("text")
-    parser.add_argument("-m", "--model")
-    parser.add_argument("--int8", action="store_true")
+    parser = text_parser(__doc__, rounds=1)
     parser.add_argument("--beam", type=int, default=1)
     parser.add_argument("--sentences", type=int, default=5000)
     parser.add_argument("--most-words", type=int, default=100, help="of a sentence; longer ones are left out")

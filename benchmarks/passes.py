@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from tools.ours import Seconds, begin
-from tools.turns import option_parser, ratio, report, take_turns
+from tools.turns import ratio, report, take_turns, text_parser
 
 from weitblick.documents import Document, read_documents
 from weitblick.kernels.library import kernels
@@ -60,10 +60,7 @@ def measure(
 
 
 def parse_options() -> argparse.Namespace:
-    parser = option_parser(__doc__, rounds=3)
-    parser.add_argument("text")
-    parser.add_argument("-m", "--model")
-    parser.add_argument("--int8", action="store_true")
+    parser = text_parser(__doc__, rounds=3)
     parser.add_argument("--beams", nargs="+", type=int, default=[4, 1], help="1 is greedy")
     parser.add_argument("--documents", type=int, default=10)
     return parser.parse_args()

@@ -30,6 +30,15 @@ def option_parser(description: str | None, *, rounds: int) -> argparse.ArgumentP
     return parser
 
 
+def text_parser(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
+    """As `option_parser`, of benchmarks that translate a text with a model."""
+    parser = option_parser(description, rounds=rounds)
+    parser.add_argument("text")
+    parser.add_argument("-m", "--model")
+    parser.add_argument("--int8", action="store_true")
+    return parser
+
+
 def take_turns(
     contestants: Mapping[str, Callable[[], float]], rounds: int, *, warm_up: int = 1, label: str = ""
 ) -> dict[str, list[float]]:

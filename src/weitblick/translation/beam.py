@@ -162,6 +162,10 @@ class _Batch:
         self.sentences = torch.arange(source.sentences, device=memory.device)  # [S] those still in the batch
         self.tokens = torch.full_like(self.sentences, BOS)
         self.layout = self.step_layout(1)
+        self.begin(memory, source)
+
+    def begin(self, memory: Tensor, source: Layout) -> None:
+        """What a kind of search keeps besides."""
 
     def candidates(self, step: int) -> Candidates:
         """The best words of every hypothesis."""
@@ -237,19 +241,9 @@ class _Search(_Batch):
     """`live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch when its n
     best are settled, or at its greatest length."""
 
-    def __init__(
-        self,
-        model: DocumentModel,
-        memory: Tensor,
-        source: Layout,
-        context: Context | None,
-        options: SearchOptions,
-        allowed: Allowed | None,
-        track: Track | None = None,
-    ) -> None:
-        super().__init__(model, memory, source, context, options, allowed, track)
-        self.results = _Hypotheses.none(source.sentences, options.n_best, self.longest, memory)
-        self.finished = _Hypotheses.none(source.sentences, options.beam, self.longest, memory)
+    def begin(self, memory: Tensor, source: Layout) -> None:
+        self.results = _Hypotheses.none(source.sentences, self.options.n_best, self.longest, memory)
+        self.finished = _Hypotheses.none(source.sentences, self.options.beam, self.longest, memory)
         # The first step has one hypothesis a sentence, all later ones K.
         self.sums = memory.new_zeros(source.sentences, 1, dtype=torch.float32)
         self.ids = self.finished.ids[:, :1].clone()
