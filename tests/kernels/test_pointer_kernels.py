@@ -71,7 +71,8 @@ def memory(seed: int, sentence_attention: str = "sparse", hidden: int = 12) -> A
     for position in (0, 1, 2, 4):
         numbers = chance.sample(range(9), chance.randrange(6)) if position else [0, 4, 7, 8]
         distances = [float(chance.randrange(30)) for _ in numbers]
-        readers[0, position] = Reader([chance.randrange(3, 12) for _ in range(6)], numbers, distances)
+        own = [chance.random() < 0.5 for _ in numbers]
+        readers[0, position] = Reader([chance.randrange(3, 12) for _ in range(6)], numbers, distances, own)
     return Approved(pointer, pairs, readers)
 
 

@@ -272,12 +272,17 @@ class MemorySection(Section):
 
 
 class MemoryStageSection(Section):
-    documents: int = Field(480, gt=0, description="training documents, in runs of twelve that follow each other")
+    documents: int = Field(480, gt=0, description="training documents, in runs of twelve that belong together")
+    runs: Literal["order", "related"] = Field(
+        "order",
+        description="which documents belong together: those that follow each other in the corpus or, if it is in no "
+        "order, those that share rare expressions",
+    )
     dev_documents: int = Field(48, gt=0, description="dev documents that the pointer is judged by")
     before: int = Field(5, ge=0, description="documents before that a project remembers")
     random: float = Field(0.5, ge=0, le=1, description="share of documents seen with a memory of another text, too")
     caution: float = Field(
-        1.0, ge=0, description="taken from the logit of the fitted share, which is too bold for a search"
+        0.8, ge=0, description="taken from the logit of the fitted share, which is too bold for a search"
     )
 
 

@@ -15,24 +15,24 @@
    expected [P] the model's log-probability of the word there         inside [P] 1 where it continues a word
    before, same [P] added to a score: always, and where the word before is the one just written
    first [R + 1] of each reader's candidates; of each candidate: start and length of its places, nearness (taken from
-   scores) and overlap; a place is told as candidate * width + word */
+   scores), overlap, and own (1: of the reader's document); a place is told as candidate * width + word */
 typedef struct {
     int64_t size, width;
     const float *keys;
     const int32_t *ids, *previous, *favourite;
     const float *expected, *inside, *before, *same;
     const int64_t *first, *start, *length;
-    const float *nearness, *overlap;
+    const float *nearness, *overlap, *own;
     float sharpness, selection; /* selection 0: all sentences are chosen */
 } Places;
 
 /* Of a step, in this order behind each other: what its places say without the model */
-enum { LIKEST, INSIDE, EXPECTED, OVERLAP, BEST_OVERLAP, OF_PLACES };
+enum { LIKEST, INSIDE, EXPECTED, OVERLAP, OWN_DOCUMENT, NEARNESS, FOLLOWS, BEST_OVERLAP, OF_PLACES };
 
 /* The share's network reads these, in this order */
 enum {
     HOW_LIKE, CERTAINTY, HIGHEST, SAID, OWN, AGREES, AGREEING, IN_WORD, EXPECTED_THERE, REFUSED, REFUSED_BEST, WANTED,
-    HAS_OF_SOURCE, HAS_MOST, FEATURES
+    HAS_OF_SOURCE, HAS_MOST, IS_OWN, IS_NEAR, FOLLOWS_ON, FEATURES
 };
 
 int64_t pointer_features(void) { return FEATURES; }
@@ -148,6 +148,9 @@ static void one_step(const Places *p, int64_t reader, int32_t previous, float *s
         places[i] = candidate[i] * p->width + word[i];
         about[EXPECTED] += weights[i] * p->expected[at];
         about[OVERLAP] += weights[i] * p->overlap[from + candidate[i]];
+        about[OWN_DOCUMENT] += weights[i] * p->own[from + candidate[i]];
+        about[NEARNESS] += weights[i] * p->nearness[from + candidate[i]];
+        if (p->previous[at] == previous) about[FOLLOWS] += weights[i];
         if (i == 0) about[INSIDE] = p->inside[at];
     }
     for (int64_t c = from; c < from + count; c++)
@@ -232,6 +235,9 @@ static void features(int64_t most, const int64_t *words, const float *weights, c
     out[REFUSED_BEST] = of_best / at_least(said[best], 1e-6f);
     out[HAS_OF_SOURCE] = about[OVERLAP];
     out[HAS_MOST] = about[BEST_OVERLAP];
+    out[IS_OWN] = about[OWN_DOCUMENT];
+    out[IS_NEAR] = about[NEARNESS];
+    out[FOLLOWS_ON] = about[FOLLOWS];
 }
 
 INLINE vector hyperbolic_tangent(vector x) {

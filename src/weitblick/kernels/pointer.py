@@ -14,7 +14,7 @@ from weitblick.kernels.library import Kernels, kernels_for
 
 _POINTER, _LONG, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
 _TABLES = ("keys", "ids", "previous", "favourite", "expected", "inside", "before", "same")
-_CANDIDATES = ("first", "start", "length", "nearness", "overlap")
+_CANDIDATES = ("first", "start", "length", "nearness", "overlap", "own")
 
 
 class _Places(ctypes.Structure):
@@ -63,7 +63,7 @@ class PlaceTables:
 @dataclass(frozen=True)
 class Located:
     """What T steps find: words [T, 2n] at the best places and, behind these, what the model itself wished there;
-    weights and places [T, n]; about [T, OF_PLACES]: how like, inside a word, expected, overlap, best overlap."""
+    weights and places [T, n]; about [T, OF_PLACES]: see pointer.c."""
 
     words: Tensor
     weights: Tensor

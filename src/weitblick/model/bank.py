@@ -48,14 +48,16 @@ class ApprovedKeys:
 
 @dataclass(frozen=True)
 class Reader:
-    """What a sentence may point at: approved translations by their number, and their distances."""
+    """What a sentence may point at: approved translations by their number, their distances, and whether
+    they belong to its own document."""
 
     source: Sequence[int]
     numbers: Sequence[int]
     distances: Sequence[float]
+    own: Sequence[bool]
 
 
-NOTHING = Reader((), (), ())
+NOTHING = Reader((), (), (), ())
 
 
 class Bank:
@@ -90,14 +92,14 @@ class Bank:
         if not any(reader.numbers for reader in known):
             return None
         device = self.keys.device
-        rows, owners, numbers, distances, overlaps = (
+        rows, owners, numbers, distances, own, overlaps = (
             torch.tensor(list(column), device=device)
             for column in zip(
                 *(
                     (row, owner, *columns)
                     for row, reader in enumerate(known)
                     for owner, columns in enumerate(
-                        zip(reader.numbers, reader.distances, self.overlaps(reader), strict=True)
+                        zip(reader.numbers, reader.distances, reader.own, self.overlaps(reader), strict=True)
                     )
                 ),
                 strict=True,
@@ -113,8 +115,8 @@ class Bank:
         real = (word < left[:, None]).flatten(1)  # [S, P]
         index = torch.where(real, (begin[:, None] + word).flatten(1), len(self.keys) - 1)
         inside = self.inside[index]
-        nearness = grid.fill((NEARNESS * distances.log1p()).to(self.keys)[of], 0.0)
-        before = torch.where(inside, BROKEN_OFF, 0.0) - nearness.repeat(1, STRIP)
+        nearness = (NEARNESS * distances.log1p()).to(self.keys)
+        before = torch.where(inside, BROKEN_OFF, 0.0) - grid.fill(nearness[of], 0.0).repeat(1, STRIP)
         return Places(
             keys=self.keys,
             index=index,
@@ -128,6 +130,8 @@ class Bank:
             owner=grid.fill(owners[of], 0),
             there=candidates.fill(torch.ones_like(owners, dtype=torch.bool), False),
             overlap=candidates.fill(overlaps.to(self.keys), 0.0),
+            nearness=candidates.fill(nearness, 0.0),
+            own=candidates.fill(own.to(self.keys), 0.0),
         )
 
 

@@ -83,6 +83,7 @@ def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader])
         "start": bank.starts[numbers],
         "length": bank.lengths[numbers],
         "nearness": NEARNESS * distances.log1p(),
+        "own": torch.tensor(list(chain.from_iterable(own.own for own in readers.values())), dtype=torch.float),
         "overlap": torch.tensor(list(chain.from_iterable(map(bank.overlaps, readers.values())))),
     }
     chosen = SELECTION if pointer.section.sentence_attention == "sparse" else 0.0

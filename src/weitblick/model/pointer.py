@@ -28,7 +28,7 @@ MOST_PLACES = 16
 """Places that share in the mixture: those with the greatest weights."""
 STRIP = 16
 """Places that lie together: a translation is filled up to whole strips, not to the longest of all."""
-FEATURES = 14
+FEATURES = 17
 REFUSED = 9
 """Which of the features says how far the model wants again what a human did not want."""
 SHARPNESS = 20.0
@@ -39,7 +39,7 @@ that followed before. Trained by gradient, these, sharpness and nearness stay wh
 NEARNESS = 0.313
 """Weighs the logarithm of the distance: of equal places that of the sentence before counts for twice that of ten
 sentences before."""
-SELECTION = 0.4
+SELECTION = 0.2
 """How sharply sentences are chosen: of two, that with a best score lower by 1 / this is left out."""
 SHARED = 2
 """Keys of all, in those of one sentence, up to which all are multiplied at once."""
@@ -68,6 +68,8 @@ class Places:
     owner      [S, R] the translation that a strip is of
     there      [S, C] false where a sentence has fewer translations than others
     overlap    [S, C] how much of the sentence's source the approved source has, 0 to 1
+    nearness   [S, C] what the distance of the approval takes from scores
+    own        [S, C] 1 where it was approved in the sentence's own document
     """
 
     keys: Tensor
@@ -82,6 +84,8 @@ class Places:
     owner: Tensor
     there: Tensor
     overlap: Tensor
+    nearness: Tensor
+    own: Tensor
 
     @cached_property
     def same(self) -> Tensor:
@@ -159,9 +163,11 @@ class MemoryPointer(nn.Module):
         ids, favourites, expected = (_of_places(x, index) for x in (places.ids, places.favourite, places.expected))
         likest = similar.amax(-1).flatten().clamp_min(0)
         inside = _of_places(places.inside, index[:, :1])[:, 0]
-        overlaps = _of_places(places.overlap, _of_places(places.owner, index % places.owner.shape[1]))
-        best_overlap = places.overlap.amax(-1).repeat_interleave(steps)
-        of_places = likest, inside, (weights * expected).sum(-1), (weights * overlaps).sum(-1), best_overlap
+        owners = _of_places(places.owner, index % places.owner.shape[1])
+        of_pairs = (_of_places(x, owners) for x in (places.overlap, places.own, places.nearness))
+        follows = _of_places(places.previous, index) == previous.flatten()[:, None]
+        means = ((weights * x).sum(-1) for x in (expected, *of_pairs, follows))
+        of_places = likest, inside, *means, places.overlap.amax(-1).repeat_interleave(steps)
         features = _features(weights, ids, favourites, of_places, look_up)
         anything = places.there.any(1).repeat_interleave(steps)
         return Found(ids, weights, _of_places(places.number, index), features, anything)
@@ -208,7 +214,7 @@ def share_network(hidden: int) -> nn.Sequential:
 def _features(weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Sequence[Tensor], look_up: LookUp) -> Tensor:
     """[T, FEATURES] what memory and model say: how like, how sure, and whether they agree, here and where the word was
     approved. Where the model wants again what a human did not want there, it is likely to be corrected again."""
-    likest, inside, expected, overlap, best_overlap = of_places
+    likest, inside, expected, overlap, own, nearness, follows, best_overlap = of_places
     words = torch.einsum("tn,tmn->tm", weights, (ids[:, :, None] == ids[:, None]).to(weights.dtype))  # [T, n]
     found, highest = look_up(torch.cat((ids, favourites), 1))
     found, wanted = found.split(ids.shape[1], 1)
@@ -232,6 +238,9 @@ def _features(weights: Tensor, ids: Tensor, favourites: Tensor, of_places: Seque
             (weights * wanted.clamp_min(-20)).sum(-1) / 5,
             overlap,
             best_overlap,
+            own,
+            nearness,
+            follows,
         ),
         -1,
     )

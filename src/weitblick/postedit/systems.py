@@ -100,6 +100,7 @@ class Simulation:
         before = self._before(name, pairs, document)
         pool = before if name == "random" else [*before, *pairs[document]]
         search = Sentences([self._pieces(source) for source, _ in pool])
+        origins = [Origin(*pair, sentence=None if n < len(before) else n - len(before)) for n, pair in enumerate(pool)]
         rows = []
         for index, (source, _) in enumerate(own):
             # A random memory grows with that of `project`, sentence by sentence.
@@ -107,7 +108,7 @@ class Simulation:
             stored = stored_candidates(self.memory, source, most, visible)
             room = max(most // 2, most - len(stored))
             numbers = search.nearest(self._pieces(source), room, range(visible))
-            near = [ApprovedPair(*pool[n], float(visible - 1 - n), Origin(*pool[n])) for n in numbers]
+            near = [ApprovedPair(*pool[n], float(visible - 1 - n), origins[n]) for n in numbers]
             usable = [candidate for candidate in near if candidate.source.strip() and candidate.target.strip()]
             rows.append(usable + stored[: most - len(usable)])
         return rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,11 +17,13 @@ from torch import nn
 
 from weitblick.batches.store import CorpusStore
 from weitblick.config.recipe import MemorySection, MemoryStageSection, Recipe
+from weitblick.errors import UserError
 from weitblick.model.folder import LoadedModel
 from weitblick.model.pointer import REFUSED, MemoryPointer, share_network
 from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.text.base import TextPipeline
-from weitblick.training.postediting import KINDS, Kind, Postediting, Steps
+from weitblick.training.postediting import KINDS, RUN, Kind, Postediting, Steps, runs_in_order
+from weitblick.training.related import related_runs
 
 log = logging.getLogger("weitblick")
 
@@ -67,14 +69,26 @@ class MemoryTraining:
         pointer = MemoryPointer(self.section, self.sentence.dimension).to(self.sentence.output()[0].device)
         started = time.monotonic()
         how = self.sentence, self.pipeline, pointer, self.stage
-        material = Postediting(*how, train, self.stage.documents, start=True)
-        held_out = Postediting(*how, dev, self.stage.dev_documents)
+        material = Postediting(*how, train, self._runs(train, seed), start=True)
+        held_out = Postediting(*how, dev, runs_in_order(dev, self.stage.dev_documents))
         say(f"states of {len(material)} documents after {time.monotonic() - started:.0f} s")
         self._fit_share(pointer, self._collect(pointer, material, random.Random(seed)))
         gains = self.evaluate(pointer, held_out)
         figures = ", ".join(f"{kind} {gain.nats:+.4f} (share {gain.share:.3f})" for kind, gain in gains.items())
         say(f"nats a token on dev: {figures}; {time.monotonic() - started:.0f} s")
         return pointer.eval(), gains
+
+    def _runs(self, store: CorpusStore, seed: int) -> Sequence[Sequence[int]]:
+        if self.stage.runs == "order":
+            return runs_in_order(store, self.stage.documents)
+        found = related_runs(store, max(1, self.stage.documents // RUN), RUN, seed)
+        if not found:
+            raise UserError(
+                f"no {RUN} documents of the training corpus share what others do not have",
+                where="memory_stage.runs",
+                remedy="use order",
+            )
+        return found
 
     @torch.no_grad()
     def _collect(self, pointer: MemoryPointer, material: Postediting, chance: random.Random) -> Steps:

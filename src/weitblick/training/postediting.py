@@ -25,7 +25,7 @@ from weitblick.sentence.sentence_model import DecoderStates, SentenceModel
 from weitblick.text.base import TextPipeline
 
 RUN = 12
-"""Documents that follow each other in the corpus: what was approved before one of them is in those before it."""
+"""Documents that belong together: what was approved before one of them is in those before it."""
 GROWING = 0.5
 """Share of the memories of another text that begin empty and grow with the document, as its own past does."""
 PART_TOKENS = 3000
@@ -76,7 +76,7 @@ class Steps:
 
 
 class Postediting:
-    """Documents of a corpus, in runs that are evenly spread over it; start: the pointer's keys start from them."""
+    """Documents of a corpus in runs that belong together; start: the pointer's keys start from them."""
 
     def __init__(
         self,
@@ -85,20 +85,17 @@ class Postediting:
         pointer: MemoryPointer,
         stage: MemoryStageSection,
         store: CorpusStore,
-        documents: int,
+        runs: Sequence[Sequence[int]],
         *,
         start: bool = False,
     ) -> None:
         self.sentence, self.pipeline, self.stage = sentence, pipeline, stage
         weight, bias = sentence.output()
         self.weight, self.bias = weight.detach(), bias.detach()
-        count = max(1, min(documents, len(store)) // RUN)
-        firsts = [number * len(store) // count for number in range(count)]
-        chosen = [range(first, min(first + RUN, len(store))) for first in firsts]
         if start:
-            pointer.start_from(self._sample([(store, d) for run in chosen for d in run]))
-        self.runs = [[self._read(store, d, pointer) for d in run] for run in chosen]
-        self.places = [(run, d) for run in range(count) for d in range(len(self.runs[run]))]
+            pointer.start_from(self._sample([(store, d) for run in runs for d in run]))
+        self.runs = [[self._read(store, d, pointer) for d in run] for run in runs]
+        self.places = [(run, d) for run in range(len(runs)) for d in range(len(self.runs[run]))]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -119,9 +116,9 @@ class Postediting:
             numbers = search.nearest(sentence.source, pointer.section.candidates, visible)
             if numbers:
                 sentences.append(sentence)
-                readers.append(
-                    Reader(sentence.source, numbers, [float(len(visible) - 1 - number) for number in numbers])
-                )
+                distances = [float(len(visible) - 1 - number) for number in numbers]
+                own = [kind != "random" and number >= len(memory) for number in numbers]
+                readers.append(Reader(sentence.source, numbers, distances, own))
         if not readers:
             return None
         places = Bank([sentence.approved for sentence in pool], pointer).places(readers)
@@ -200,6 +197,13 @@ class Postediting:
         for (source, words), (said, read, final, total, best, keys, expected, wanted) in zip(pairs, split, strict=True):
             approved = ApprovedKeys(keys, expected, wanted, source, words, self.pipeline.continuing(words, "target"))
             yield Sentence(source, said, read, final, total, best, approved)
+
+
+def runs_in_order(store: CorpusStore, documents: int) -> list[range]:
+    """About so many documents that follow each other, in runs that are evenly spread over the corpus."""
+    count = max(1, min(documents, len(store)) // RUN)
+    firsts = [number * len(store) // count for number in range(count)]
+    return [range(first, min(first + RUN, len(store))) for first in firsts]
 
 
 Pair = tuple[list[int], list[int]]

@@ -61,6 +61,11 @@ class ApprovedPair:
     distance: float
     origin: Origin
 
+    @property
+    def own(self) -> bool:
+        """Whether it belongs to the document of the sentence."""
+        return self.origin.sentence is not None
+
 
 class Approvals:
     """Makes the pointer of some sentences. One for each loaded model: it keeps the keys that it has computed."""
@@ -114,7 +119,10 @@ class Approvals:
                     numbers[key] = len(numbers)
                     origins.append(candidate.origin)
             readers[unit.document, unit.position] = Reader(
-                unit.source, [numbers[c.source, c.target] for c in own], [c.distance for c in own]
+                unit.source,
+                [numbers[c.source, c.target] for c in own],
+                [c.distance for c in own],
+                [c.own for c in own],
             )
         if not numbers:
             return None
