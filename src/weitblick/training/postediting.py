@@ -117,8 +117,8 @@ class Postediting:
             if numbers:
                 sentences.append(sentence)
                 distances = [float(len(visible) - 1 - number) for number in numbers]
-                own = [kind != "random" and number >= len(memory) for number in numbers]
-                readers.append(Reader(sentence.source, numbers, distances, own))
+                of_document = [kind != "random" and number >= len(memory) for number in numbers]
+                readers.append(Reader(sentence.source, numbers, distances, of_document))
         if not readers:
             return None
         places = Bank([sentence.approved for sentence in pool], pointer).places(readers)
