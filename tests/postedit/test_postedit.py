@@ -44,6 +44,15 @@ def test_a_random_memory_is_as_large_and_of_other_documents():
     assert not any(text.startswith(("target 2 ", "target 3 ", "target 4 ")) for text in strangers)
 
 
+def test_only_what_a_document_has_approved_itself_is_its_own():
+    ours = simulation()
+    owned = {
+        name: {c.target for c in ours._candidates(name, ours.references, 4, 100)[2] if c.own}
+        for name in ("approved", "project", "random")
+    }
+    assert owned == {"approved": {"target 4 0", "target 4 1"}, "project": {"target 4 0", "target 4 1"}, "random": set()}
+
+
 def test_a_memory_feeds_all_systems():
     memory = Memory()
     memory.add("source word2", "from the memory")

@@ -172,6 +172,25 @@ def test_a_fetched_word_tells_where_it_comes_from():
                 assert [*target, 2][word] == id
 
 
+def test_what_a_document_has_approved_is_told_from_a_memory():
+    """And decides: the same pair has another share as the document's own."""
+    ours = translator()
+    locked = replace(document(), sentences=(Sentence("It is old.", "Es ist alt.", "locked"), *document().sentences))
+    pointer = ours.pointer_for(
+        split_documents([locked], ours.pipeline, ours.warn), TranslationOptions(memory=approved())
+    )
+    assert pointer is not None
+    for reader in pointer.readers.values():
+        of_document = {pointer.origins[n].target for n, own in zip(reader.numbers, reader.own, strict=True) if own}
+        assert of_document == {"Es ist alt."}
+        assert len(reader.own) > 1
+    pair = SOURCES[0], TARGETS[0]
+    shares = [
+        point(ours, [ApprovedPair(*pair, 0.0, Origin(*pair, sentence=sentence))])[1].share for sentence in (None, 0)
+    ]
+    assert not torch.allclose(*shares)
+
+
 def test_candidates_of_others_do_not_matter():
     """A sentence with fewer candidates than another one in its batch points as if it were alone."""
     ours = translator()
