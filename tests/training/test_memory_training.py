@@ -7,6 +7,8 @@ from tests.training.conftest import RECIPE
 from weitblick.config import load_recipe
 from weitblick.errors import UserError
 from weitblick.model.folder import load_model
+from weitblick.training.logs import read_log
+from weitblick.training.memory import FIT_PASSES
 from weitblick.training.run import train
 
 SMALL = ["memory.dimension=8", "memory_stage.documents=24", "memory_stage.dev_documents=12"]
@@ -34,7 +36,21 @@ def test_a_pointer_is_trained_and_the_rest_left_alone(corpus, tmp_path):
     bolder = bold.model.pointer.state_dict()
     assert {name for name in pointer if not torch.equal(bolder[name], pointer[name])} == {"share.4.bias"}
     assert bolder["share.4.bias"].item() - pointer["share.4.bias"].item() == pytest.approx(0.8, abs=1e-3)
+    told = [entry["kind"] for entry in read_log(tmp_path / "memory" / "memory" / "log.jsonl")]
+    assert told == ["train"] * FIT_PASSES + ["dev"]
     assert {"memory_past_nats", "memory_project_nats", "memory_random_nats"} <= after.facts.keys()
+
+
+def test_a_corpus_without_related_documents_says_so(corpus, tmp_path):
+    (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
+
+    def run(name, *overrides):
+        wishes = [f"data.dir={corpus}", f"output={tmp_path / name}", *overrides]
+        return train(load_recipe(tmp_path / "recipe.yaml", wishes), quiet=True)
+
+    sentence = run("sentence", "stage=sentence", "sentence_stage.updates=1")
+    with pytest.raises(UserError, match="use order"):
+        run("memory", "stage=memory", f"stage1={sentence}", *SMALL, "memory_stage.runs=related")
 
 
 def test_the_memory_stage_needs_a_model(corpus, tmp_path):

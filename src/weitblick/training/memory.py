@@ -6,11 +6,11 @@ does with text that it was *not* trained on: of its own training text it is too 
 
 from __future__ import annotations
 
-import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -22,10 +22,9 @@ from weitblick.model.folder import LoadedModel
 from weitblick.model.pointer import REFUSED, MemoryPointer, share_network
 from weitblick.sentence.sentence_model import SentenceModel
 from weitblick.text.base import TextPipeline
+from weitblick.training.logs import Logs
 from weitblick.training.postediting import KINDS, RUN, Kind, Postediting, Steps, runs_in_order
 from weitblick.training.related import related_runs
-
-log = logging.getLogger("weitblick")
 
 FIT_STEPS = 4096
 FIT_RATE = 5e-3
@@ -34,15 +33,16 @@ FIT_PASSES = 40
 LOYALTY = 4.0
 """How much more it counts to follow a correction than to leave the model its word. In references a word that the model
 did not expect is often mere variation; what a user has put in its place is meant."""
-Report = Callable[[str], None]
 
 
-def train_pointer(base: LoadedModel, recipe: Recipe, train: CorpusStore, dev: CorpusStore) -> dict[str, float]:
-    """Gives a trained model a pointer; returns what its card should say about it."""
+def train_pointer(
+    base: LoadedModel, recipe: Recipe, train: CorpusStore, dev: CorpusStore, folder: Path, quiet: bool
+) -> dict[str, float]:
+    """Gives a trained model a pointer, with logs in a folder; returns what its card should say about it."""
     started = time.monotonic()
     section = recipe.memory.model_copy(update={"kind": "pointer"})
     training = MemoryTraining(base.model.sentence, base.pipeline, section, recipe.memory_stage)
-    base.model.pointer, gains = training.train(train, dev, recipe.seed, log.info)
+    base.model.pointer, gains = training.train(train, dev, recipe.seed, folder, quiet)
     figures = {f"memory_{kind}_nats": round(gain.nats, 4) for kind, gain in gains.items()}
     minutes = round((time.monotonic() - started) / 60, 1)
     return {**figures, "memory_seed": recipe.seed, "memory_training_minutes": minutes}
@@ -63,19 +63,24 @@ class MemoryTraining:
         self.sentence, self.pipeline, self.section, self.stage = sentence.eval(), pipeline, section, stage
 
     def train(
-        self, train: CorpusStore, dev: CorpusStore, seed: int, say: Report
+        self, train: CorpusStore, dev: CorpusStore, seed: int, folder: Path, quiet: bool
     ) -> tuple[MemoryPointer, dict[Kind, Gain]]:
         torch.manual_seed(seed)
         pointer = MemoryPointer(self.section, self.sentence.dimension).to(self.sentence.output()[0].device)
-        started = time.monotonic()
+        runs, held_out = self._runs(train, seed), runs_in_order(dev, self.stage.dev_documents)
+        work = 2 * sum(map(len, runs)) + sum(map(len, held_out))  # read, then asked what it finds
         how = self.sentence, self.pipeline, pointer, self.stage
-        material = Postediting(*how, train, self._runs(train, seed), start=True)
-        held_out = Postediting(*how, dev, runs_in_order(dev, self.stage.dev_documents))
-        say(f"states of {len(material)} documents after {time.monotonic() - started:.0f} s")
-        self._fit_share(pointer, self._collect(pointer, material, random.Random(seed)))
-        gains = self.evaluate(pointer, held_out)
-        figures = ", ".join(f"{kind} {gain.nats:+.4f} (share {gain.share:.3f})" for kind, gain in gains.items())
-        say(f"nats a token on dev: {figures}; {time.monotonic() - started:.0f} s")
+        with Logs(folder, "documents", work, 0, active=True, quiet=quiet) as logs:
+            go_on = _Bar(logs, work).go_on
+            material = Postediting(*how, train, runs, start=True, go_on=go_on)
+            judging = Postediting(*how, dev, held_out, go_on=go_on)
+            steps = self._collect(pointer, material, random.Random(seed), go_on)
+            for number, nats in enumerate(self._fit_share(pointer, steps), 1):
+                logs.write("train", number, {"nats": nats})
+            gains = self.evaluate(pointer, judging)
+            logs.write("dev", FIT_PASSES, {kind: gain.nats for kind, gain in gains.items()})
+            figures = ", ".join(f"{kind} {gain.nats:+.4f} (share {gain.share:.3f})" for kind, gain in gains.items())
+            logs.say(f"nats a token on dev: {figures}")
         return pointer.eval(), gains
 
     def _runs(self, store: CorpusStore, seed: int) -> Sequence[Sequence[int]]:
@@ -91,17 +96,21 @@ class MemoryTraining:
         return found
 
     @torch.no_grad()
-    def _collect(self, pointer: MemoryPointer, material: Postediting, chance: random.Random) -> Steps:
+    def _collect(
+        self, pointer: MemoryPointer, material: Postediting, chance: random.Random, go_on: Callable[[], None]
+    ) -> Steps:
         """The steps of all documents, each with its own past and with another kind of memory."""
         found = []
         for document in range(len(material)):
             kinds: tuple[Kind, Kind] = ("past", "random" if chance.random() < self.stage.random else "project")
             found += [material.steps(pointer, document, kind, chance) for kind in kinds]
+            go_on()
         return Steps.of_all([steps for steps in found if steps is not None])
 
-    def _fit_share(self, pointer: MemoryPointer, steps: Steps) -> None:
-        """Features are standardised for the network, which its first layer takes over in the end. Steps follow a
-        human's words; those of a search follow the model's own, and memory is right less often: hence the caution."""
+    def _fit_share(self, pointer: MemoryPointer, steps: Steps) -> Iterator[float]:
+        """Gives what every pass over the steps gains, nats a step. Features are standardised for the network, which its
+        first layer takes over in the end. Steps follow a human's words; those of a search follow the model's own, and
+        memory is right less often: hence the caution."""
         mean, spread = steps.features.mean(0), steps.features.std(0).clamp_min(1e-3)
         standard = (steps.features - mean) / spread
         corrected = steps.features[:, REFUSED] * steps.said  # what a human refused there is wanted again here, wrongly
@@ -111,12 +120,15 @@ class MemoryTraining:
         updates = FIT_PASSES * (len(standard) // FIT_STEPS + 1)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda done: max(0.02, 1 - done / updates))
         for _ in range(FIT_PASSES):
+            total = 0.0
             for rows in torch.randperm(len(standard), device=mean.device).split(FIT_STEPS):
                 optimiser.zero_grad()
                 gain = steps[rows].gain(network(standard[rows]))[0] * weights[rows]
                 (-gain.sum() / weights[rows].sum()).backward()
                 optimiser.step()
                 schedule.step()
+                total += float(gain.detach().sum())
+            yield total / float(weights.sum())
         first = network[0]
         assert isinstance(first, nn.Linear)
         with torch.no_grad():
@@ -139,3 +151,15 @@ class MemoryTraining:
             nats, share = (torch.cat(column).mean() for column in zip(*found, strict=True))
             gains[kind] = Gain(float(nats), float(share))
         return gains
+
+
+class _Bar:
+    """How much of the work is done, and how long the rest will take."""
+
+    def __init__(self, logs: Logs, work: int) -> None:
+        self.logs, self.work, self.done, self.started = logs, work, 0, time.monotonic()
+
+    def go_on(self) -> None:
+        self.done += 1
+        left = (time.monotonic() - self.started) / self.done * (self.work - self.done)
+        self.logs.show(self.done, self.work, {}, left)

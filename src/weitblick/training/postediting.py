@@ -7,7 +7,7 @@ belongs to another text altogether, so that the pointer learns to leave such a m
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -76,7 +76,8 @@ class Steps:
 
 
 class Postediting:
-    """Documents of a corpus in runs that belong together; start: the pointer's keys start from them."""
+    """Documents of a corpus in runs that belong together; start: the pointer's keys start from them; go_on: is
+    told of each that was read."""
 
     def __init__(
         self,
@@ -88,13 +89,14 @@ class Postediting:
         runs: Sequence[Sequence[int]],
         *,
         start: bool = False,
+        go_on: Callable[[], None] = lambda: None,
     ) -> None:
         self.sentence, self.pipeline, self.stage = sentence, pipeline, stage
         weight, bias = sentence.output()
         self.weight, self.bias = weight.detach(), bias.detach()
         if start:
             pointer.start_from(self._sample([(store, d) for run in runs for d in run]))
-        self.runs = [[self._read(store, d, pointer) for d in run] for run in runs]
+        self.runs = [[self._read(store, d, pointer, go_on) for d in run] for run in runs]
         self.places = [(run, d) for run in range(len(runs)) for d in range(len(self.runs[run]))]
 
     def __len__(self) -> int:
@@ -160,11 +162,14 @@ class Postediting:
         every = torch.cat(found)
         return every[:: max(1, len(every) // SAMPLE)].float()
 
-    def _read(self, store: CorpusStore, document: int, pointer: MemoryPointer) -> list[Sentence]:
+    def _read(
+        self, store: CorpusStore, document: int, pointer: MemoryPointer, go_on: Callable[[], None]
+    ) -> list[Sentence]:
         pairs = _pairs(store, document)
         found: dict[int, Sentence] = {}
         for part, states, target in self._decoded(pairs):
             found.update(zip(part, self._sentences([pairs[i] for i in part], states, target, pointer), strict=True))
+        go_on()
         return [found[index] for index in range(len(pairs))]
 
     @torch.inference_mode()

@@ -182,7 +182,8 @@ class _Run:
         """A pointer to approved translations."""
         from weitblick.training.memory import train_pointer
 
-        figures = train_pointer(base, self.recipe, self.stores["train"], self.stores["dev"])
+        stores = self.stores["train"], self.stores["dev"]
+        figures = train_pointer(base, self.recipe, *stores, self.folder / "memory", self.quiet)
         save_model(result, base.model, base.pipeline, base.model_section, {**base.facts, **figures})
 
     def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
