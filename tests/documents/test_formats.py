@@ -80,7 +80,7 @@ def test_jsonl_is_exact() -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ('{"id": "1", "sentences": []}', "format_version is None"),
+        ('{"id": "1", "sentences": []}', "has no `format_version`"),
         ('{"format_version": 2, "id": "1", "sentences": []}', "format_version is 2"),
         ('{"format_version": 1, "sentences": []}', "`id`"),
         ('{"format_version": 1, "id": "1", "sentences": [{"source": "a", "status": "final"}]}', "status"),
