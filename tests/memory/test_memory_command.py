@@ -62,3 +62,13 @@ def test_mistakes_are_one_line(folder, tmp_path, arguments, message):
     (tmp_path / "d.en").write_text("Yes.\n", encoding="utf-8")
     with pytest.raises(UserError, match=message):
         call(*(a.replace("@", f"{tmp_path}/") for a in arguments))
+
+
+def test_a_bad_file_among_several_leaves_everything_as_it_was(folder, tmp_path):
+    (tmp_path / "good.tsv").write_text("No.\tNein.\n", encoding="utf-8")
+    (tmp_path / "bad.tsv").write_text("No.\n", encoding="utf-8")
+    for place in (folder, tmp_path / "new"):
+        with pytest.raises(UserError, match=r"bad\.tsv"):
+            call("add", place, tmp_path / "good.tsv", tmp_path / "bad.tsv")
+    assert "Nein" not in call("list", folder)
+    assert not (tmp_path / "new").exists()

@@ -58,6 +58,11 @@ def test_drafts_are_not_approved(tmp_path):
     assert [pair.source for pair in Memory.read([tmp_path / "x.jsonl"], ("en", "de"))] == ["B.", "C."]
 
 
+def test_units_without_the_target_language_are_left_out_wherever_they_stand(tmp_path):
+    text = TMX.format(source="*all*").replace('"de-DE"', '"it"')
+    assert [pair.source for pair in Memory.read(write(tmp_path / "a.tmx", text), ("en", "de"))] == ["Yes."]
+
+
 BAD = [
     ("broken.tmx", TMX.format(source="en").replace("</tuv></tu>", "</tu>", 1), r"broken.tmx:7: is no well-formed TMX"),
     ("other.tmx", TMX.format(source="de"), "from de, not from en"),
@@ -67,6 +72,10 @@ BAD = [
     ("empty.tmx", "", "no well-formed TMX"),
     ("empty.tsv", "", "holds no document"),
     ("missing.tmx", None, "no such file"),
+    ("a.xlf", "<xliff/>", "a.xlf: is XLIFF, which is not read as a memory; give TMX"),
+    ("a.XLSX", "PK", "a.XLSX: is a spreadsheet"),
+    ("a.jsonl", '{"source": "Yes.", "target": "Ja."}', "a.jsonl:1: has no `format_version`"),
+    ("french.tmx", TMX.format(source="en").replace('"de', '"it'), "french.tmx:6: has no target side"),
 ]
 
 

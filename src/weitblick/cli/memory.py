@@ -54,17 +54,19 @@ def add(
     Example: weitblick memory add project approved.tmx more.tsv
     """
     from weitblick.memory import Memory
+    from weitblick.memory.database import is_memory
     from weitblick.memory.reading import together
-    from weitblick.memory.store import is_memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs(files, folders=True)
     if Path(folder).is_dir() and any(Path(folder).iterdir()) and not is_memory(folder):
         raise UserError("holds other things than a memory", where=folder, remedy="name another folder")
+    # All files are read before the folder is touched: a mistake in the last one leaves it as it was.
+    pairs = [pair for group in together(files, languages) for pair in Memory.pairs_in(group, languages)]
     with Memory.open(folder) as memory:
         before = len(memory)
-        given = sum(memory.add_files(group, languages) for group in together(files, languages))
-        typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {given} new")
+        memory.extend(pairs)
+        typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {len(pairs)} new")
 
 
 def matches(
@@ -207,7 +209,7 @@ def export(
 
 def _opened(folder: str) -> Memory:
     from weitblick.memory import Memory
-    from weitblick.memory.store import is_memory
+    from weitblick.memory.database import is_memory
 
     if not is_memory(folder):
         name = folder if not Path(folder).exists() else "FOLDER"

@@ -10,18 +10,14 @@ import heapq
 import math
 import re
 import sqlite3
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from weitblick.errors import UserError
+from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableError, connect, is_memory
 from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
 
-FILE = "pairs.sqlite"
-FORMAT_VERSION = 1
-MAP_BYTES = 1 << 32
 WORD = re.compile(r"\w+")
 MOST_TERMS = 16
 MOST_ROWS = 3_000
@@ -30,29 +26,8 @@ FUZZY_CANDIDATES = 40
 SAMPLE = 24
 """Pairs by which a memory is judged."""
 
-DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
 Check = Callable[[Sequence[LocatedPair]], None]
 
-SCHEMA = f"""
-CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
-    origin TEXT NOT NULL, rank INTEGER NOT NULL);
-CREATE INDEX by_source ON pairs (source);
-CREATE INDEX by_rank ON pairs (rank);
-CREATE VIRTUAL TABLE words USING fts5 (source, content='pairs', content_rowid='id', detail=none,
-    tokenize="unicode61 remove_diacritics 0");
-CREATE VIRTUAL TABLE terms USING fts5vocab (words, row);
-CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
-    INSERT INTO words (rowid, source) VALUES (new.id, new.source);
-END;
-CREATE TRIGGER removed AFTER DELETE ON pairs BEGIN
-    INSERT INTO words (words, rowid, source) VALUES ('delete', old.id, old.source);
-    DELETE FROM keys WHERE id = old.id;
-END;
-CREATE TABLE keys (id INTEGER NOT NULL, model TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (id, model))
-    WITHOUT ROWID;
-PRAGMA user_version = {FORMAT_VERSION};
-"""
 COLUMNS = "id, source, target, origin, rank"
 
 
@@ -61,8 +36,8 @@ class Memory:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self._lock = _Lock(self.folder)
-        self._database = _connect(self.folder)
+        self._lock = Access(self.folder)
+        self._database = connect(self.folder)
         self._common: set[str] = set()  # words too frequent to search by; to count them takes time
 
     @classmethod
@@ -87,22 +62,21 @@ class Memory:
             return memory
         memory = cls()
         for group in groups:
-            memory.add_files(group, languages, check)
+            pairs = cls.pairs_in(group, languages)
+            if check is not None:
+                check(pairs[:: max(1, len(pairs) // SAMPLE)])
+            memory.extend(pairs)
         return memory
 
-    def add_files(self, group: Sequence[Path], languages: tuple[str, str], check: Check | None = None) -> int:
-        """Adds the pairs of a file, of two that hold a side each, or of another memory; says how many these are."""
+    @classmethod
+    def pairs_in(cls, group: Sequence[Path], languages: tuple[str, str]) -> list[LocatedPair]:
+        """The pairs of a file, of two that hold a side each, or of another memory."""
         from weitblick.memory.reading import read_pairs
 
-        if is_memory(group[0]):
-            with Memory.open(group[0]) as other:
-                pairs = [(pair.source, pair.target, pair.origin) for pair in other]
-        else:
-            pairs = list(read_pairs(group, languages))
-        if check is not None:
-            check(pairs[:: max(1, len(pairs) // SAMPLE)])
-        self.extend(pairs)
-        return len(pairs)
+        if not is_memory(group[0]):
+            return list(read_pairs(group, languages))
+        with cls.open(group[0]) as other:
+            return [(pair.source, pair.target, pair.origin) for pair in other]
 
     def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
         """Some pairs, evenly spread."""
@@ -215,8 +189,9 @@ class Memory:
             return dict(rows.fetchall())
 
     def store_keys(self, keys: dict[int, bytes], model: str) -> None:
-        """Keeps what a model has computed for some pairs, until they change."""
-        with self._change() as database:
+        """Keeps what a model has computed for some pairs, until they change; where the folder cannot be written now (it
+        is another's, full, or in use), it is computed again another time."""
+        with suppress(UnwritableError), self._change(SHORT_WAIT) as database:
             rows = ((id, model, data) for id, data in keys.items())
             database.executemany("INSERT OR REPLACE INTO keys (id, model, data) VALUES (?, ?, ?)", rows)
 
@@ -249,59 +224,15 @@ class Memory:
             return int(self._database.execute(query, values).fetchone()[0])
 
     @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
+    def _change(self, wait: float = LONG_WAIT) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it happens, or nothing."""
         with self._lock:
+            self._database.execute(f"PRAGMA busy_timeout = {round(1000 * wait)}")
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:  # a full disc has ended it already
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
-
-
-class _Lock:
-    """One thread at a time has the database. Where it is found to be damaged, the error names it."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._lock.release()
-        if isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) in DAMAGED:
-            where = None if self.folder is None else self.folder / FILE
-            raise UserError(f"is damaged ({error})", where=where, remedy="use a copy, or make it anew") from None
-
-
-def is_memory(path: str | Path) -> bool:
-    return (Path(path) / FILE).is_file()
-
-
-def _connect(folder: Path | None) -> sqlite3.Connection:
-    where = ":memory:" if folder is None else folder / FILE
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise UserError("is a file, not the folder of a memory", where=folder, remedy="name a folder")
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(where, isolation_level=None, check_same_thread=False, timeout=10)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA mmap_size = {MAP_BYTES}")
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            database.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-        elif version != FORMAT_VERSION:
-            raise UserError(
-                f"is a memory of format {version}, this version of weitblick reads {FORMAT_VERSION}",
-                where=where,
-                remedy="export its pairs to TMX with the version that wrote it",
-            )
-    except (sqlite3.Error, OSError) as error:
-        raise UserError(f"cannot be opened as a memory ({error})", where=where, remedy="name another folder") from None
-    return database
