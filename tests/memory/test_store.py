@@ -46,6 +46,15 @@ def test_the_same_pair_twice_is_one_pair_and_the_latest(memory):
     assert [pair.id for pair in memory][-1] == first
 
 
+def test_a_pair_replaced_by_what_another_says_is_one_pair(memory):
+    older = memory.add("Yes.", "Ja.")
+    memory.add("Yes.", "Jawohl.")
+    memory.replace(older, "Jawohl.")
+    assert [(pair.id, pair.target) for pair in memory] == [(older, "Jawohl.")]
+    with pytest.raises(KeyError):
+        memory.replace(99, "Nein.")
+
+
 def test_a_folder_keeps_its_pairs(tmp_path):
     with Memory.open(tmp_path / "m") as memory:
         ids = filled(memory)

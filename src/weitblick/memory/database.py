@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 from weitblick.errors import UserError
 
 FILE = "pairs.sqlite"
-LEFT_OVER = f"{FILE}-wal"
-"""What SQLite has written last; it goes into the file itself when the last program closes it."""
+LOG = f"{FILE}-wal"
+"""What was written last; it goes into the file itself when the last program closes it."""
 FORMAT_VERSION = 1
 MAP_BYTES = 1 << 32
 LONG_WAIT, SHORT_WAIT = 60.0, 1.0
@@ -109,7 +110,7 @@ def _unreadable(where: Path, error: Exception) -> UserError:
 def _opened(where: Path | str) -> sqlite3.Connection:
     database = sqlite3.connect(where, isolation_level=None, check_same_thread=False, timeout=LONG_WAIT)
     if _version(database, where) == 0:
-        database.execute("PRAGMA journal_mode = WAL")
+        _keep_log(database)
         database.execute("BEGIN IMMEDIATE")
         if _version(database, where) == 0:  # another program may have been faster
             for statement in SCHEMA:
@@ -120,19 +121,29 @@ def _opened(where: Path | str) -> sqlite3.Connection:
     return database
 
 
+def _keep_log(database: sqlite3.Connection) -> None:
+    """Changes go to a log first, so that others can read meanwhile. SQLite does not wait for a program that is just
+    doing the same."""
+    deadline = time.monotonic() + LONG_WAIT
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
+
+
 def _opened_to_read(folder: Path) -> sqlite3.Connection:
-    """SQLite makes files beside its own even to read, unless it is told that nobody writes."""
-    if (folder / LEFT_OVER).is_file() and (folder / LEFT_OVER).stat().st_size:
-        raise UserError(
-            "is read-only and in use, or was not closed",
-            where=folder / FILE,
-            remedy="open it once where it can be written (weitblick memory list), or copy the folder",
-        )
-    name = f"{(folder / FILE).resolve().as_uri()}?mode=ro&immutable=1"
-    database = sqlite3.connect(name, uri=True, isolation_level=None, check_same_thread=False)
-    database.execute(f"PRAGMA mmap_size = {MAP_BYTES}")
+    """SQLite makes files beside its own even to read, unless they are there, or it is told that nobody writes."""
+    log = folder / LOG
+    in_use = log.is_file() and log.stat().st_size > 0
+    name = f"{(folder / FILE).resolve().as_uri()}?mode=ro" + ("" if in_use else "&immutable=1")
+    database = sqlite3.connect(name, uri=True, isolation_level=None, check_same_thread=False, timeout=LONG_WAIT)
     if _version(database, folder / FILE) == 0:
         raise UserError("is empty and read-only", where=folder / FILE, remedy="name another folder")
+    database.execute(f"PRAGMA mmap_size = {MAP_BYTES}")
     return database
 
 

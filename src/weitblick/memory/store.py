@@ -19,6 +19,8 @@ from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableE
 from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
 
 WORD = re.compile(r"\w+")
+MOST_VALUES = 10_000
+"""In a query; SQLite refuses more than 32766."""
 MOST_TERMS = 16
 MOST_ROWS = 3_000
 """Entries of the index that a search may read: words that more pairs share say little about any of them."""
@@ -142,17 +144,19 @@ class Memory:
         return ids
 
     def remove(self, id: int) -> None:
-        self.pair(id)
         with self._change() as database:
+            self.pair(id)
             database.execute("DELETE FROM pairs WHERE id = ?", (id,))
 
     def replace(self, id: int, target: str) -> None:
-        """Another translation for an approved source; it is the latest approval then."""
-        self.pair(id)
+        """Another translation for an approved source; it is the latest approval then. A pair that said so already is the
+        same one."""
         if not target.strip():
             raise ValueError("an approved pair needs a target; remove it instead")
         with self._change() as database:
-            rank = int(self._one("SELECT max(rank) FROM pairs")) + 1
+            source = self.pair(id).source
+            database.execute("DELETE FROM pairs WHERE source = ? AND target = ? AND id != ?", (source, target, id))
+            rank = self._one("SELECT max(rank) FROM pairs") + 1
             database.execute("UPDATE pairs SET target = ?, rank = ? WHERE id = ?", (target, rank, id))
             database.execute("DELETE FROM keys WHERE id = ?", (id,))
 
@@ -164,8 +168,7 @@ class Memory:
         shared = self._shared_words(source)
         same = self._pairs("WHERE source = ? ORDER BY rank DESC LIMIT ?", source, limit)
         near = heapq.nlargest(2 * limit, shared, key=lambda id: (shared[id], id))
-        marks = ",".join("?" * len(near))
-        found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({marks})", *near))}
+        found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({_marks(near)})", *near))}
         order = sorted(found.values(), key=lambda pair: (pair.source == source, shared.get(pair.id, 0.0), pair.rank))
         return order[::-1][:limit]
 
@@ -181,26 +184,27 @@ class Memory:
 
     def keys(self, ids: Sequence[int], model: str) -> dict[int, bytes]:
         """What a model has stored for these pairs."""
-        marks = ",".join("?" * len(ids))
+        found: dict[int, bytes] = {}
         with self._lock:
-            rows = self._database.execute(
-                f"SELECT id, data FROM keys WHERE model = ? AND id IN ({marks})", (model, *ids)
-            )
-            return dict(rows.fetchall())
+            for start in range(0, len(ids), MOST_VALUES):
+                some = ids[start : start + MOST_VALUES]
+                query = f"SELECT id, data FROM keys WHERE model = ? AND id IN ({_marks(some)})"
+                found.update(self._database.execute(query, (model, *some)).fetchall())
+        return found
 
     def store_keys(self, keys: dict[int, bytes], model: str) -> None:
         """Keeps what a model has computed for some pairs, until they change; where the folder cannot be written now (it
         is another's, full, or in use), it is computed again another time."""
-        with suppress(UnwritableError), self._change(SHORT_WAIT) as database:
+        with suppress(UnwritableError), self._change(patient=False) as database:
             rows = ((id, model, data) for id, data in keys.items())
             database.executemany("INSERT OR REPLACE INTO keys (id, model, data) VALUES (?, ?, ?)", rows)
 
     def _shared_words(self, source: str) -> dict[int, float]:
         """Pairs that have words of a source, with the summed weights of these: the rarer a word, the more it tells."""
-        words = sorted({word.lower() for word in WORD.findall(source)} - self._common)
+        words = sorted({word.lower() for word in WORD.findall(source)} - self._common)[:MOST_VALUES]
         weights: defaultdict[int, float] = defaultdict(float)
         with self._lock:
-            query = f"SELECT doc, term FROM terms WHERE term IN ({','.join('?' * len(words))})"
+            query = f"SELECT doc, term FROM terms WHERE term IN ({_marks(words)})"
             counts = sorted(self._database.execute(query, words).fetchall())
             self._common.update(term for count, term in counts if count > MOST_ROWS)
             total, size = 0, len(self)
@@ -224,8 +228,9 @@ class Memory:
             return int(self._database.execute(query, values).fetchone()[0])
 
     @contextmanager
-    def _change(self, wait: float = LONG_WAIT) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it happens, or nothing."""
+    def _change(self, patient: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it happens, or nothing. `patient`: waits for another program that writes."""
+        wait = LONG_WAIT if patient else SHORT_WAIT
         with self._lock:
             self._database.execute(f"PRAGMA busy_timeout = {round(1000 * wait)}")
             self._database.execute("BEGIN IMMEDIATE")
@@ -236,3 +241,7 @@ class Memory:
                 if self._database.in_transaction:  # a full disc has ended it already
                     self._database.execute("ROLLBACK")
                 raise
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
