@@ -112,3 +112,10 @@ def test_every_file_is_checked(tmp_path):
     seen = []
     Memory.read(paths, ("en", "de"), seen.append)
     assert [pairs[0][2] for pairs in seen] == ["a.tsv:1", "b.tsv:1"]
+
+
+def test_a_folder_without_a_memory_and_standard_input_are_refused(tmp_path):
+    with pytest.raises(UserError, match="is a folder without a memory; make one: weitblick memory add"):
+        Memory.read(tmp_path, ("en", "de"))
+    with pytest.raises(UserError, match="--memory: standard input is not read as a memory"):
+        Memory.read("-", ("en", "de"))

@@ -87,6 +87,25 @@ def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder, tmp_path, monk
     assert other["before"] == 1
 
 
+def test_a_stream_reports_terms_that_it_did_not_use(folder):
+    (folder / "terms.tsv").write_text("report\tUnsinn\n", encoding="utf-8")
+    arguments = [
+        "translate",
+        "-m",
+        f"{folder}/pointing",
+        "--stream",
+        "--glossary",
+        f"{folder}/terms.tsv",
+        "--beam",
+        "1",
+    ]
+    result = CliRunner().invoke(app, arguments, input="It is near.\nThe report.\n\nA report.\n")
+    assert result.exit_code == 0, result.output
+    assert "0 of 2 terms translated as it says" in result.stderr
+    assert "sentence 2 of document 1 does not say report -> Unsinn (terms.tsv:1)" in result.stderr
+    assert "sentence 1 of document 2 does not say" in result.stderr
+
+
 BAD = [
     (["translate", "@d.en", "-m", "@plain", "--memory", "@m.tsv"], "no pointer"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@d.en"], "no target side"),

@@ -9,6 +9,7 @@ from weitblick.documents.corpora import Corpus
 from weitblick.documents.corpora.tmx import ANY_LANGUAGE, SOURCE_LANGUAGE, same_language
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
+from weitblick.files import STANDARD
 from weitblick.memory.matches import LocatedPair
 from weitblick.memory.tables import is_table, table_rows
 
@@ -40,7 +41,7 @@ def together(paths: Sequence[str | Path], languages: tuple[str, str]) -> list[li
 def read_pairs(path: str | Path | Sequence[str | Path], languages: tuple[str, str]) -> Iterator[LocatedPair]:
     """The pairs of a file, or of the two sides that two files hold. Drafts are not approved, and stay out."""
     paths = [Path(path)] if isinstance(path, str | Path) else [Path(side) for side in path]
-    _refuse_documents(paths[0])
+    _refuse_others(paths[0])
     table = len(paths) == 1 and is_table(paths[0])
     rows = table_rows(paths[0], languages) if table else _approved(paths, languages)
     found = False
@@ -70,8 +71,12 @@ def _approved(paths: Sequence[Path], languages: tuple[str, str]) -> Iterator[tup
                 yield sentence.source, sentence.target, line
 
 
-def _refuse_documents(path: Path) -> None:
-    """Files that hold pairs, too, or that people take for a memory, but that no reader here knows."""
+def _refuse_others(path: Path) -> None:
+    """What people may take for a memory, but no reader here knows."""
+    if str(path) == STANDARD:
+        raise UserError("standard input is not read as a memory", where="--memory", remedy="name a file or a folder")
+    if path.is_dir():
+        raise UserError("is a folder without a memory", where=path, remedy="make one: weitblick memory add FOLDER FILE")
     if (kind := NO_MEMORIES.get(path.suffix.lower())) is not None:
         raise UserError(f"is {kind}, which is not read as a memory", where=path, remedy=INSTEAD)
 
