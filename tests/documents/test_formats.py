@@ -198,7 +198,7 @@ def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ("a\nb\n", "a\nb\nc\n", "t:3: has no counterpart: s ends after 2 lines"),
         ("a\nb\nc\n", "a\nb\n", "s:3: has no counterpart: t ends after 2 lines"),
         ("a\n\nb\n", "a\nb\nb\n", "t:2: a blank line"),
-        ("a\nb\nb\n", "a\n\nb\n", "t:2: a blank line"),
+        ("a\nb\nb\n", "a\n\nb\n", "t:2: a blank line (a document boundary), but not in s"),
         ("<d>\na\n<d>\nb\n", "<d>\na\nb\nb\n", "t:3: <d>"),
     ],
 )

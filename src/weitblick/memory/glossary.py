@@ -59,8 +59,8 @@ class Glossary:
         return cls(terms)
 
     def check(self, document: Document, first: int = 1) -> tuple[int, list[MissedTerm]]:
-        """How many terms the sources of a document have, sentence by sentence, and which were not translated so. `first`
-        is the number of its first sentence, where it is a part of one."""
+        """How many terms the sources of a document have, sentence by sentence, and which were not translated so; of a
+        part of a document, `first` is the number of its first sentence."""
         occurrences, missed = 0, []
         for number, sentence in enumerate(document.sentences, first):
             for source in self._sources.found_in(sentence.source):

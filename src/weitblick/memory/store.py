@@ -149,8 +149,8 @@ class Memory:
             database.execute("DELETE FROM pairs WHERE id = ?", (id,))
 
     def replace(self, id: int, target: str) -> None:
-        """Another translation for an approved source; it is the latest approval then. A pair that said so already is the
-        same one."""
+        """Another translation for an approved source; it is the latest approval then. A pair that said so already
+        becomes one with it."""
         if not target.strip():
             raise ValueError("an approved pair needs a target; remove it instead")
         with self._change() as database:

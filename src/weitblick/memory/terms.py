@@ -15,8 +15,8 @@ START = re.compile(r"(?<!\w)\S")
 
 
 def says(text: str, term: str, *, compounds: bool = False, cased: bool = False) -> bool:
-    """Whether a text has a term, each of its words perhaps inflected; or, if wanted, as a part of a longer word, or with
-    the very same capitals."""
+    """Whether a text has a term, each of its words perhaps inflected; if wanted, as a part of a longer word as well, or
+    only with the very same capitals."""
     return bool(term.split()) and _pattern(term, compounds, cased).search(text) is not None
 
 
