@@ -77,17 +77,26 @@ def test_no_source_language_is_any(tmp_path, monkeypatch):
 def test_white_space_and_signs_come_back_as_they_were(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = [" two  spaces ", "10\u00a0%", "a\tb", 'a "<&>" b', "a\rb", "\u3000wide", ""]
-    document = Document("d", tuple(Sentence(text, text) for text in texts), {"languages": "en-de"})
+    document = Document("d", tuple(Sentence(text, text) for text in texts), {"languages": "en de"})
     write_documents([document], ["x.tmx"])
     (back,) = read_documents(["x.tmx"])
     assert [(s.source, s.target) for s in back.sentences] == [(text, text) for text in texts]
+
+
+def test_regions_come_back_as_they_were(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.tmx").write_text(units(variant("en-GB", "Yes.") + variant("de-AT", "Ja.")), encoding="utf-8")
+    write_documents(read_documents(["x.tmx"]), ["y.tmx"])
+    assert '<tuv xml:lang="de-AT"><seg>Ja.</seg></tuv>' in Path("y.tmx").read_text(encoding="utf-8")
+    write_documents(read_documents(["y.tmx"]), ["z.tmx"])
+    assert Path("z.tmx").read_bytes() == Path("y.tmx").read_bytes()
 
 
 @pytest.mark.parametrize("sentence", [Sentence("a\x01", "b"), Sentence("a", "\uffff"), Sentence("a", "b", id="\x02")])
 def test_what_xml_cannot_hold_is_refused(sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"x\.tmx:5: a control character cannot be written as tmx"):
-        write_documents([Document("d", (sentence,), {"languages": "en-de"})], ["x.tmx"])
+        write_documents([Document("d", (sentence,), {"languages": "en de"})], ["x.tmx"])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -64,6 +64,11 @@ def test_mistakes_are_one_line(folder, tmp_path, arguments, message):
         call(*(a.replace("@", f"{tmp_path}/") for a in arguments))
 
 
+def test_matches_of_a_file_with_a_layout(folder, tmp_path):
+    (tmp_path / "d.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\n<i>The quota is low.</i>\n", encoding="utf-8")
+    assert "100%  Die Quote ist niedrig.  (a.tsv:1)" in call("matches", tmp_path / "d.srt", "--memory", folder)
+
+
 def test_a_bad_file_among_several_leaves_everything_as_it_was(folder, tmp_path):
     (tmp_path / "good.tsv").write_text("No.\tNein.\n", encoding="utf-8")
     (tmp_path / "bad.tsv").write_text("No.\n", encoding="utf-8")

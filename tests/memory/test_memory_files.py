@@ -41,7 +41,7 @@ def test_tmx_is_read_in_the_wanted_languages(tmp_path, encoding):
 def test_tmx_round_trip(tmp_path):
     documents = [
         Document(
-            "one", (Sentence("A < B & C", "Ä", "locked", "7"), Sentence("Second.", "Zweiter.")), {"languages": "en-de"}
+            "one", (Sentence("A < B & C", "Ä", "locked", "7"), Sentence("Second.", "Zweiter.")), {"languages": "en de"}
         ),
         Document("two", (Sentence("Third.", "Dritter.", "draft"),)),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,7 +70,7 @@ def add(
 
 
 def matches(
-    path: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document in any corpus format; - is stdin.")],
+    path: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document, as `translate` takes it; - is stdin.")],
     files: Annotated[
         list[str], typer.Option("--memory", metavar="FILE", help="A memory's folder, or TMX, JSONL, TSV, ...")
     ],
@@ -86,12 +86,17 @@ def matches(
     Example: weitblick memory matches report.en --memory project
     """
     from weitblick.documents import read_documents
+    from weitblick.formats import format_of, read_file
     from weitblick.memory import Memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs([path])
     memory = Memory.read(files, languages)
-    documents = read_documents([path], from_format, languages=languages)
+    documents: Iterable[Document]
+    if from_format is None and (kind := format_of(path)) is not None:
+        documents = [read_file(path, kind, language=languages[0]).document]
+    else:
+        documents = read_documents([path], from_format, languages=languages)
     rows = list(_matches(documents, memory, at_least, most))
     found = [row for row in rows if row.matches]
     if as_json:
@@ -119,7 +124,7 @@ class SentenceMatches:
         return {**vars(self), "matches": [_as_data(match) for match in self.matches]}
 
 
-def _matches(documents: Iterator[Document], memory: Memory, at_least: float, most: int) -> Iterator[SentenceMatches]:
+def _matches(documents: Iterable[Document], memory: Memory, at_least: float, most: int) -> Iterator[SentenceMatches]:
     for document in documents:
         for number, source in enumerate(document.sources, 1):
             if source.strip():

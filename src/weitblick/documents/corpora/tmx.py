@@ -21,7 +21,7 @@ from weitblick.errors import UserError
 
 DOCUMENT, STATUS = "x-document", "x-status"
 LANGUAGES, SOURCE_LANGUAGE = "languages", "srclang"
-"""Metadata of a document: what it was read as (en-de), and what the file says its source language is."""
+"""Metadata of a document: what it was read as (en-GB de), and what the file says its source language is."""
 ANY_LANGUAGE = "*all*"
 CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # what stands inside them is markup, not text
 PLACEHOLDER, CODE = "\ufdd0", "\ufdd1"
@@ -193,7 +193,7 @@ def _rows(source: LineSource, wanted: tuple[str, str] | None) -> Iterator[tuple[
         usable = True
         target = unit.text(languages[1])
         sentence = Sentence(text, target, None if target is None else unit.status(), unit.id)
-        metadata = {LANGUAGES: "-".join(languages), SOURCE_LANGUAGE: parser.source_language}
+        metadata = {LANGUAGES: " ".join(languages), SOURCE_LANGUAGE: parser.source_language}
         yield IdentifiedLine(unit.line, unit.properties.get(DOCUMENT, ""), sentence), metadata
     if seen and not usable:
         raise UserError(
@@ -218,7 +218,7 @@ def _units(parser: _Parser, source: LineSource) -> Iterator[_Unit]:
 
 
 def with_languages(document: Document, languages: tuple[str, str]) -> Document:
-    return replace(document, metadata={**document.metadata, LANGUAGES: "-".join(languages)})
+    return replace(document, metadata={**document.metadata, LANGUAGES: " ".join(languages)})
 
 
 def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
@@ -229,8 +229,8 @@ def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: 
     languages: list[str] = []
     for document in documents:
         if not languages:
-            languages = str(document.metadata.get(LANGUAGES, "")).split("-", 1)
-            if len(languages) != 2 or not all(languages):
+            languages = str(document.metadata.get(LANGUAGES, "")).split()
+            if len(languages) != 2:
                 raise writer.refuse(
                     "a corpus of unknown languages", "name them: --source-language en --target-language de"
                 )
