@@ -47,6 +47,26 @@ def test_doubled_quotation_marks_are_those_of_spreadsheets(tmp_path, cell, text)
     assert pairs(tmp_path / "a.tsv", f"{cell}\t{cell}\n") == [(text, text, "a.tsv:1")]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'source,target\n"Yes, ""sir"".",Ja.\n',
+        '"Yes, ""sir"".";Ja.\n',
+        'DE,note,EN\nJa.,"two\nlines","Yes, ""sir""."\n',
+    ],
+)
+def test_csv_is_quoted_and_separated_as_spreadsheets_do(tmp_path, text):
+    ((source, target, _),) = pairs(tmp_path / "a.csv", text)
+    assert (source, target) == ('Yes, "sir".', "Ja.")
+
+
+def test_csv_that_is_none_is_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"a\.csv:2: is no CSV"):
+        pairs(tmp_path / "a.csv", 'Yes.,Ja.\n"No.,Nein.\n')
+    with pytest.raises(UserError, match=r"a\.csv:2: has 3 columns, not 2 as before"):
+        pairs(tmp_path / "a.csv", "Yes.,Ja.\nNo, no.,Nein.\n")
+
+
 def test_unicode_text_of_a_spreadsheet(tmp_path):
     assert pairs(tmp_path / "a.txt", "Yes.\tJä.\r\n", "utf-16") == [("Yes.", "Jä.", "a.txt:1")]
 

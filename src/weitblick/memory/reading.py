@@ -20,9 +20,8 @@ NO_MEMORIES = {
     **dict.fromkeys((".xls", ".xlsx", ".ods"), "a spreadsheet"),
     **dict.fromkeys((".docx", ".odt"), "a document"),
     **dict.fromkeys((".sdltm", ".mtm"), "the memory of another program"),
-    ".csv": "CSV",
 }
-INSTEAD = "give TMX, which most tools write, or two columns with a tab between them"
+INSTEAD = "give TMX, which most tools write, or a table of two columns (TSV, CSV)"
 BOTH_SIDES = "give a file that holds both sides (TMX, JSONL, TSV), or one for each side, as a.{} and a.{}"
 
 

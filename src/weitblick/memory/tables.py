@@ -1,7 +1,8 @@
-"""Approved pairs in a table with tabs: which columns hold them, and cells as spreadsheets quote them."""
+"""Approved pairs in a table (TSV, CSV): which columns hold them, and cells as spreadsheets quote them."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ COLUMNS_OF_PAIRS = {2: (0, 1), 3: (1, 2)}
 
 
 def is_table(path: Path) -> bool:
+    if _is_csv(path):
+        return True
     if not path.is_file() or guess_format([path]) not in ("tsv", "text"):
         return False
     return "\t" in next((line for line in LineSource(path) if line.strip()), "")
@@ -22,27 +25,49 @@ def is_table(path: Path) -> bool:
 
 def table_rows(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, str | None, int]]:
     """Source, target and line of every row that is not empty; a target is None where the table has none."""
-    lines = LineSource(path)
     width = 0
     source, target = 0, -1
-    for line in lines:
-        cells = [unquoted(cell.strip()) for cell in line.split("\t")]
+    for cells, line in _csv_cells(path) if _is_csv(path) else _tab_cells(path):
         if not any(cells):
             continue
         if not width:
             width = len(cells)
             titled = _titled(cells, languages)
-            source, target = titled or _untitled(path, lines.count, width)
+            source, target = titled or _untitled(path, line, width)
             if titled:
                 continue
         if len(cells) != width:
             raise UserError(
                 f"has {len(cells)} column{'s' * (len(cells) != 1)}, not {width} as before",
                 where=path,
-                line=lines.count,
-                remedy="put a tab between two columns, and none inside of them",
+                line=line,
+                remedy="put a tab between two columns, and none inside of them; in CSV, quote what holds commas",
             )
-        yield cells[source], cells[target] if target >= 0 else None, lines.count
+        yield cells[source], cells[target] if target >= 0 else None, line
+
+
+def _is_csv(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
+
+
+def _tab_cells(path: Path) -> Iterator[tuple[list[str], int]]:
+    lines = LineSource(path)
+    for line in lines:
+        yield [unquoted(cell.strip()) for cell in line.split("\t")], lines.count
+
+
+def _csv_cells(path: Path) -> Iterator[tuple[list[str], int]]:
+    """Rows and the lines on which they end: a cell may run over several."""
+    lines = LineSource(path)
+    first = lines.peek()
+    separator = max(";,\t", key=first.count)  # where a comma is a decimal point, spreadsheets write semicolons
+    try:
+        for cells in csv.reader((line + "\n" for line in lines), delimiter=separator, strict=True):
+            yield [" ".join(cell.split("\n")).strip() for cell in cells], lines.count
+    except csv.Error as error:
+        raise UserError(
+            f"is no CSV ({error})", where=path, line=lines.count, remedy="quote cells as spreadsheets do, or use tabs"
+        ) from None
 
 
 def _titled(cells: list[str], languages: tuple[str, str]) -> tuple[int, int] | None:
