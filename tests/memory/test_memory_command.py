@@ -36,6 +36,12 @@ def test_pairs_are_listed_replaced_removed_and_exported(folder, tmp_path):
     assert "1 pairs, 0 of 1 new" in call("add", folder, tmp_path / "x.tmx")
 
 
+def test_a_pair_is_a_line_of_the_list(tmp_path):
+    with Memory.open(tmp_path / "m") as memory:
+        memory.add("Two\nlines,\ta tab.", "Zwei Zeilen.", "a.jsonl:1")
+    assert call("list", tmp_path / "m") == "1\tTwo lines, a tab.\tZwei Zeilen.\ta.jsonl:1\n"
+
+
 def test_matches_show_what_is_different(folder, tmp_path):
     (tmp_path / "d.en").write_text("The quota is high.\nYes.\nSomething else.\n", encoding="utf-8")
     shown = call("matches", tmp_path / "d.en", "--memory", folder)

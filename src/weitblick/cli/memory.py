@@ -162,7 +162,8 @@ def list_pairs(
     with _opened(folder) as memory:
         for pair in memory:
             if find is None or find.lower() in f"{pair.source}\n{pair.target}".lower():
-                print_text(f"{pair.id}\t{pair.source}\t{pair.target}\t{pair.origin}")
+                columns = (str(pair.id), pair.source, pair.target, pair.origin)
+                print_text("\t".join(" ".join(column.split()) for column in columns))  # a line for each
 
 
 def replace(
