@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitblick.errors import UserError
-from weitblick.memory import Memory
+from weitblick.memory import Memory, store
 
 PAIRS = [
     ("The committee has approved the report.", "Der Ausschuss hat den Bericht angenommen."),
@@ -78,6 +78,17 @@ def test_matches_are_the_likest_first_and_of_equal_ones_the_latest(memory):
     assert [match.pair.id for match in found[:2]] == [newer, older]
     assert found[0].similarity == 1.0 > found[2].similarity
     assert memory.matches("Something else entirely, I fear.") == []
+
+
+def test_near_matches_of_common_words_are_found(monkeypatch):
+    monkeypatch.setattr(store, "MOST_ROWS", 50)
+    memory = Memory()
+    for number in range(200):
+        memory.add(f"Thank you for the report on number {number}, Commissioner, and for all of the rest.", "Danke.")
+    wanted = memory.add("Thank you, Commissioner.", "Vielen Dank, Frau Kommissarin.")
+    (match,) = memory.matches("Thank you, Commissioner!", limit=1)
+    assert match.pair.id == wanted
+    assert memory.matches("Thank you!") == []
 
 
 def test_a_match_shows_the_difference():

@@ -40,7 +40,7 @@ class Memory:
         self.folder = None if folder is None else Path(folder)
         self._lock = Access(self.folder)
         self._database = connect(self.folder)
-        self._common: set[str] = set()  # words too frequent to search by; to count them takes time
+        self._common: dict[str, int] = {}  # words too frequent to search by, which takes time to count, and how many
 
     @classmethod
     def open(cls, folder: str | Path) -> Memory:
@@ -174,12 +174,8 @@ class Memory:
 
     def matches(self, source: str, limit: int = 5, at_least: float = 0.75) -> list[Match]:
         """Pairs whose source is like this one, the likest first, of equal ones the latest."""
-        ours = tokens(source)
-        rated = (
-            Match(pair, similarity(ours, tokens(pair.source), at_least), source)
-            for pair in self.candidates(source, max(FUZZY_CANDIDATES, limit))
-        )
-        found = [match for match in rated if match.similarity >= at_least and match.similarity > 0]
+        near = self.candidates(source, max(FUZZY_CANDIDATES, limit))
+        found = _rated(source, near, at_least) or _rated(source, self._alike(source), at_least)
         return sorted(found, key=lambda match: (-match.similarity, -match.pair.rank))[:limit]
 
     def keys(self, ids: Sequence[int], model: str) -> dict[int, bytes]:
@@ -199,14 +195,26 @@ class Memory:
             rows = ((id, model, data) for id, data in keys.items())
             database.executemany("INSERT OR REPLACE INTO keys (id, model, data) VALUES (?, ?, ?)", rows)
 
+    def _alike(self, source: str) -> list[Pair]:
+        """Pairs of about this length that have the rarer half of its words, all of them: for sentences of words so
+        common that none is searched by (Thank you, Mr President)."""
+        words = {word.lower() for word in WORD.findall(source)}
+        rarest = sorted(words, key=lambda word: (self._common.get(word, 0), word))[: (len(words) + 1) // 2]
+        if not words & self._common.keys() or len(rarest) > MOST_TERMS:
+            return []
+        having = "id IN (SELECT rowid FROM words WHERE words MATCH ?)"
+        query = " AND ".join(f'"{word}"' for word in rarest)
+        order = "ORDER BY abs(length(source) - ?), rank DESC LIMIT ?"
+        return self._pairs(f"WHERE {having} {order}", query, len(source), FUZZY_CANDIDATES)
+
     def _shared_words(self, source: str) -> dict[int, float]:
         """Pairs that have words of a source, with the summed weights of these: the rarer a word, the more it tells."""
-        words = sorted({word.lower() for word in WORD.findall(source)} - self._common)[:MOST_VALUES]
+        words = sorted({word.lower() for word in WORD.findall(source)} - self._common.keys())[:MOST_VALUES]
         weights: defaultdict[int, float] = defaultdict(float)
         with self._lock:
             query = f"SELECT doc, term FROM terms WHERE term IN ({_marks(words)})"
             counts = sorted(self._database.execute(query, words).fetchall())
-            self._common.update(term for count, term in counts if count > MOST_ROWS)
+            self._common.update((term, count) for count, term in counts if count > MOST_ROWS)
             total, size = 0, len(self)
             for count, term in counts[:MOST_TERMS]:
                 total += count
@@ -241,6 +249,12 @@ class Memory:
                 if self._database.in_transaction:  # a full disc has ended it already
                     self._database.execute("ROLLBACK")
                 raise
+
+
+def _rated(source: str, pairs: Iterable[Pair], at_least: float) -> list[Match]:
+    ours = tokens(source)
+    rated = (Match(pair, similarity(ours, tokens(pair.source), at_least), source) for pair in pairs)
+    return [match for match in rated if match.similarity >= at_least and match.similarity > 0]
 
 
 def _marks(values: Sequence[object]) -> str:
