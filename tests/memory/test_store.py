@@ -55,6 +55,13 @@ def test_a_pair_replaced_by_what_another_says_is_one_pair(memory):
         memory.replace(99, "Nein.")
 
 
+def test_a_sample_is_spread_over_what_is_left(memory):
+    ids = memory.extend((f"Sentence {n}.", f"Satz {n}.", "") for n in range(500))
+    for id in ids[:490]:
+        memory.remove(id)
+    assert [source for source, _, _ in memory.sample(5)] == [f"Sentence {n}." for n in range(491, 500, 2)]
+
+
 def test_a_folder_keeps_its_pairs(tmp_path):
     with Memory.open(tmp_path / "m") as memory:
         ids = filled(memory)

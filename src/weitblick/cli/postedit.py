@@ -152,7 +152,7 @@ def _difference(of_metrics: Mapping[str, DifferenceFigures] | None) -> str:
         return ""
     found = of_metrics["sacrebleu"]
     low, high = found["interval"]
-    return f"{found['value']:+.2f} [{low:+.2f}, {high:+.2f}] p {found['p']:.3f}"
+    return f"  {found['value']:+.2f} [{low:+.2f}, {high:+.2f}] p {found['p']:.3f}"
 
 
 def _rate(part: int, whole: int) -> str:

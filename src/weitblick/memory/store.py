@@ -82,8 +82,11 @@ class Memory:
 
     def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
         """Some pairs, evenly spread."""
-        last = self._one("SELECT coalesce(max(id), 0) FROM pairs")
-        found = self._pairs("WHERE id % ? = 0 LIMIT ?", max(1, last // count), count)
+        step = max(1, len(self) // count)
+        numbered = (
+            "SELECT id, row_number() OVER (ORDER BY id) AS number FROM pairs"  # ids have gaps where pairs were removed
+        )
+        found = self._pairs(f"WHERE id IN (SELECT id FROM ({numbered}) WHERE number % ? = 0) LIMIT ?", step, count)
         return [(pair.source, pair.target, pair.origin) for pair in found]
 
     @classmethod
