@@ -107,6 +107,16 @@ def test_a_file_for_each_side(tmp_path):
         Memory.read(sides[::-1], ("en", "de"))
 
 
+def test_every_file_of_a_folder_is_checked_on_its_own(tmp_path):
+    with Memory.open(tmp_path / "m") as memory:
+        memory.extend((f"Sentence {n}.", f"Satz {n}.", f"good.tmx:{n}") for n in range(1000))
+        memory.extend([("Ja.", "Yes.", "turned.tsv:1"), ("Nein.", "No.", "turned.tsv:2")])
+    seen = []
+    Memory.read(tmp_path / "m", ("en", "de"), seen.append)
+    assert [source for source, _, _ in seen[-1]] == ["Ja.", "Nein."]
+    assert all(where.startswith("good.tmx") for _, _, where in seen[-2])
+
+
 def test_every_file_is_checked(tmp_path):
     paths = [write(tmp_path / "a.tsv", "Yes.\tJa.\n"), write(tmp_path / "b.tsv", "Ja.\tYes.\n")]
     seen = []

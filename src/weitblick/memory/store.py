@@ -26,7 +26,8 @@ MOST_ROWS = 3_000
 """Entries of the index that a search may read: words that more pairs share say little about any of them."""
 FUZZY_CANDIDATES = 40
 SAMPLE = 24
-"""Pairs by which a memory is judged."""
+LATEST, FILES_JUDGED, FEW = 2000, 4, 6
+"""Pairs by which a memory is judged; files among its latest pairs that are judged apart, by a few pairs each."""
 
 Check = Callable[[Sequence[LocatedPair]], None]
 
@@ -60,13 +61,14 @@ class Memory:
         if len(groups) == 1 and is_memory(groups[0][0]):
             memory = cls.open(groups[0][0])
             if check is not None:
-                check(memory.sample())
+                for pairs in memory.samples():
+                    check(pairs)
             return memory
         memory = cls()
         for group in groups:
             pairs = cls.pairs_in(group, languages)
             if check is not None:
-                check(pairs[:: max(1, len(pairs) // SAMPLE)])
+                check(_spread(pairs))
             memory.extend(pairs)
         return memory
 
@@ -83,11 +85,18 @@ class Memory:
     def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
         """Some pairs, evenly spread."""
         step = max(1, len(self) // count)
-        numbered = (
-            "SELECT id, row_number() OVER (ORDER BY id) AS number FROM pairs"  # ids have gaps where pairs were removed
-        )
+        # By number, since ids have gaps where pairs were removed.
+        numbered = "SELECT id, row_number() OVER (ORDER BY id) AS number FROM pairs"
         found = self._pairs(f"WHERE id IN (SELECT id FROM ({numbered}) WHERE number % ? = 0) LIMIT ?", step, count)
         return [(pair.source, pair.target, pair.origin) for pair in found]
+
+    def samples(self) -> list[list[LocatedPair]]:
+        """Some pairs of all, and a few of each file among the latest: one that will not do must not hide."""
+        latest: dict[str, list[LocatedPair]] = {}
+        for pair in reversed(self._pairs("ORDER BY rank DESC LIMIT ?", LATEST)):
+            latest.setdefault(pair.origin.rstrip("0123456789"), []).append((pair.source, pair.target, pair.origin))
+        files = [_spread(pairs, FEW) for pairs in list(latest.values())[-FILES_JUDGED:]]
+        return [self.sample(), *files] if len(latest) > 1 else [self.sample()]
 
     @classmethod
     def copy_of(cls, other: Memory) -> Memory:
@@ -252,6 +261,10 @@ class Memory:
                 if self._database.in_transaction:  # a full disc has ended it already
                     self._database.execute("ROLLBACK")
                 raise
+
+
+def _spread(pairs: list[LocatedPair], count: int = SAMPLE) -> list[LocatedPair]:
+    return pairs[:: max(1, len(pairs) // count)][:count]
 
 
 def _rated(source: str, pairs: Iterable[Pair], at_least: float) -> list[Match]:
