@@ -1,5 +1,6 @@
 """Files appear complete or not at all, and what is wrong with one is said in one line."""
 
+import gzip
 import os
 import stat
 
@@ -74,3 +75,21 @@ def test_the_same_text_gives_the_same_compressed_bytes(tmp_path):
     assert one == other
     assert third == fourth
     assert b"weitblick" not in one
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_by_its_mark(tmp_path, encoding):
+    lines = ["eins", "ਊ ਊ", "", "drei 😀"]  # the second holds the bytes of a line end
+    data = ("\ufeff" + "\r\n".join(lines)).encode(encoding)
+    (tmp_path / "a").write_bytes(data)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(data))
+    assert list(read_lines(tmp_path / "a")) == lines == list(read_lines(tmp_path / "a.gz"))
+
+
+def test_utf_16_that_is_cut_or_unmarked_is_one_line(tmp_path):
+    (tmp_path / "cut").write_bytes("\ufeffone\ntwo".encode("utf-16-le")[:-1])
+    with pytest.raises(UserError, match=r"cut:2: is not UTF-16 as its byte-order mark says"):
+        list(read_lines(tmp_path / "cut"))
+    (tmp_path / "unmarked").write_bytes("<tmx/>".encode("utf-16-le"))
+    with pytest.raises(UserError, match=r"unmarked:1: NUL character at column 2; if it is UTF-16"):
+        list(read_lines(tmp_path / "unmarked"))

@@ -1,7 +1,7 @@
 """Reading and writing files so that nothing is ever half-written and every mistake is named.
 
-Text is UTF-8 with or without a byte-order mark, with LF or CRLF, plain, gzip or xz by its name; `-` is standard input
-or output. Output goes to a temporary file beside its destination and is renamed when complete.
+Text is UTF-8 with or without a byte-order mark, or UTF-16 with one, with LF or CRLF, plain, gzip or xz by its name; `-`
+is standard input or output. Output goes to a temporary file beside its destination and is renamed when complete.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+from weitblick.decoding import decoded_lines
 from weitblick.errors import UserError
 from weitblick.temporary import make_durable, sweep, sync, temporary_prefix
 
@@ -53,26 +54,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
     stream = _open_bytes(path)
     number = 0
     try:
-        for number, raw in enumerate(stream, 1):
-            if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
-                raw = raw[3:]
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                value = raw[error.start : error.start + 1].hex()
-                raise UserError(
-                    f"byte {error.start + 1} (0x{value}) is not UTF-8",
-                    where=path,
-                    line=number,
-                    remedy="convert the file to UTF-8 (iconv -f latin1 -t utf-8)",
-                ) from None
-            if "\0" in line:
-                raise UserError(
-                    f"NUL character at column {line.index(chr(0)) + 1}",
-                    where=path,
-                    line=number,
-                    remedy="remove it (tr -d '\\000')",
-                )
+        for line in decoded_lines(stream, path):
+            number += 1
             yield line.removesuffix("\n").removesuffix("\r")
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise UserError(

@@ -80,7 +80,7 @@ def test_jsonl_is_exact() -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ('{"id": "1", "sentences": []}', "format_version is None"),
+        ('{"id": "1", "sentences": []}', "has no `format_version`"),
         ('{"format_version": 2, "id": "1", "sentences": []}', "format_version is 2"),
         ('{"format_version": 1, "sentences": []}', "`id`"),
         ('{"format_version": 1, "id": "1", "sentences": [{"source": "a", "status": "final"}]}', "status"),
@@ -198,7 +198,7 @@ def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ("a\nb\n", "a\nb\nc\n", "t:3: has no counterpart: s ends after 2 lines"),
         ("a\nb\nc\n", "a\nb\n", "s:3: has no counterpart: t ends after 2 lines"),
         ("a\n\nb\n", "a\nb\nb\n", "t:2: a blank line"),
-        ("a\nb\nb\n", "a\n\nb\n", "t:2: a blank line"),
+        ("a\nb\nb\n", "a\n\nb\n", "t:2: a blank line (a document boundary), but not in s"),
         ("<d>\na\n<d>\nb\n", "<d>\na\nb\nb\n", "t:3: <d>"),
     ],
 )

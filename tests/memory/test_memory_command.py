@@ -36,6 +36,12 @@ def test_pairs_are_listed_replaced_removed_and_exported(folder, tmp_path):
     assert "1 pairs, 0 of 1 new" in call("add", folder, tmp_path / "x.tmx")
 
 
+def test_a_pair_is_a_line_of_the_list(tmp_path):
+    with Memory.open(tmp_path / "m") as memory:
+        memory.add("Two\nlines,\ta tab.", "Zwei Zeilen.", "a.jsonl:1")
+    assert call("list", tmp_path / "m") == "1\tTwo lines, a tab.\tZwei Zeilen.\ta.jsonl:1\n"
+
+
 def test_matches_show_what_is_different(folder, tmp_path):
     (tmp_path / "d.en").write_text("The quota is high.\nYes.\nSomething else.\n", encoding="utf-8")
     shown = call("matches", tmp_path / "d.en", "--memory", folder)
@@ -62,3 +68,18 @@ def test_mistakes_are_one_line(folder, tmp_path, arguments, message):
     (tmp_path / "d.en").write_text("Yes.\n", encoding="utf-8")
     with pytest.raises(UserError, match=message):
         call(*(a.replace("@", f"{tmp_path}/") for a in arguments))
+
+
+def test_matches_of_a_file_with_a_layout(folder, tmp_path):
+    (tmp_path / "d.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\n<i>The quota is low.</i>\n", encoding="utf-8")
+    assert "100%  Die Quote ist niedrig.  (a.tsv:1)" in call("matches", tmp_path / "d.srt", "--memory", folder)
+
+
+def test_a_bad_file_among_several_leaves_everything_as_it_was(folder, tmp_path):
+    (tmp_path / "good.tsv").write_text("No.\tNein.\n", encoding="utf-8")
+    (tmp_path / "bad.tsv").write_text("No.\n", encoding="utf-8")
+    for place in (folder, tmp_path / "new"):
+        with pytest.raises(UserError, match=r"bad\.tsv"):
+            call("add", place, tmp_path / "good.tsv", tmp_path / "bad.tsv")
+    assert "Nein" not in call("list", folder)
+    assert not (tmp_path / "new").exists()

@@ -41,7 +41,7 @@ def test_tmx_is_read_in_the_wanted_languages(tmp_path, encoding):
 def test_tmx_round_trip(tmp_path):
     documents = [
         Document(
-            "one", (Sentence("A < B & C", "Ä", "locked", "7"), Sentence("Second.", "Zweiter.")), {"languages": "en-de"}
+            "one", (Sentence("A < B & C", "Ä", "locked", "7"), Sentence("Second.", "Zweiter.")), {"languages": "en de"}
         ),
         Document("two", (Sentence("Third.", "Dritter.", "draft"),)),
     ]
@@ -58,6 +58,11 @@ def test_drafts_are_not_approved(tmp_path):
     assert [pair.source for pair in Memory.read([tmp_path / "x.jsonl"], ("en", "de"))] == ["B.", "C."]
 
 
+def test_units_without_the_target_language_are_left_out_wherever_they_stand(tmp_path):
+    text = TMX.format(source="*all*").replace('"de-DE"', '"it"')
+    assert [pair.source for pair in Memory.read(write(tmp_path / "a.tmx", text), ("en", "de"))] == ["Yes."]
+
+
 BAD = [
     ("broken.tmx", TMX.format(source="en").replace("</tuv></tu>", "</tu>", 1), r"broken.tmx:7: is no well-formed TMX"),
     ("other.tmx", TMX.format(source="de"), "from de, not from en"),
@@ -67,6 +72,10 @@ BAD = [
     ("empty.tmx", "", "no well-formed TMX"),
     ("empty.tsv", "", "holds no document"),
     ("missing.tmx", None, "no such file"),
+    ("a.xlf", "<xliff/>", "a.xlf: is XLIFF, which is not read as a memory; give TMX"),
+    ("a.XLSX", "PK", "a.XLSX: is a spreadsheet"),
+    ("a.jsonl", '{"source": "Yes.", "target": "Ja."}', "a.jsonl:1: has no `format_version`"),
+    ("french.tmx", TMX.format(source="en").replace('"de', '"it'), "french.tmx:6: has no target side"),
 ]
 
 
@@ -98,8 +107,25 @@ def test_a_file_for_each_side(tmp_path):
         Memory.read(sides[::-1], ("en", "de"))
 
 
+def test_every_file_of_a_folder_is_checked_on_its_own(tmp_path):
+    with Memory.open(tmp_path / "m") as memory:
+        memory.extend((f"Sentence {n}.", f"Satz {n}.", f"good.tmx:{n}") for n in range(1000))
+        memory.extend([("Ja.", "Yes.", "turned.tsv:1"), ("Nein.", "No.", "turned.tsv:2")])
+    seen = []
+    Memory.read(tmp_path / "m", ("en", "de"), seen.append)
+    assert [source for source, _, _ in seen[-1]] == ["Ja.", "Nein."]
+    assert all(where.startswith("good.tmx") for _, _, where in seen[-2])
+
+
 def test_every_file_is_checked(tmp_path):
     paths = [write(tmp_path / "a.tsv", "Yes.\tJa.\n"), write(tmp_path / "b.tsv", "Ja.\tYes.\n")]
     seen = []
     Memory.read(paths, ("en", "de"), seen.append)
     assert [pairs[0][2] for pairs in seen] == ["a.tsv:1", "b.tsv:1"]
+
+
+def test_a_folder_without_a_memory_and_standard_input_are_refused(tmp_path):
+    with pytest.raises(UserError, match="is a folder without a memory; make one: weitblick memory add"):
+        Memory.read(tmp_path, ("en", "de"))
+    with pytest.raises(UserError, match="--memory: standard input is not read as a memory"):
+        Memory.read("-", ("en", "de"))

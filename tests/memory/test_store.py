@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitblick.errors import UserError
-from weitblick.memory import Memory
+from weitblick.memory import Memory, store
 
 PAIRS = [
     ("The committee has approved the report.", "Der Ausschuss hat den Bericht angenommen."),
@@ -46,6 +46,22 @@ def test_the_same_pair_twice_is_one_pair_and_the_latest(memory):
     assert [pair.id for pair in memory][-1] == first
 
 
+def test_a_pair_replaced_by_what_another_says_is_one_pair(memory):
+    older = memory.add("Yes.", "Ja.")
+    memory.add("Yes.", "Jawohl.")
+    memory.replace(older, "Jawohl.")
+    assert [(pair.id, pair.target) for pair in memory] == [(older, "Jawohl.")]
+    with pytest.raises(KeyError):
+        memory.replace(99, "Nein.")
+
+
+def test_a_sample_is_spread_over_what_is_left(memory):
+    ids = memory.extend((f"Sentence {n}.", f"Satz {n}.", "") for n in range(500))
+    for id in ids[:490]:
+        memory.remove(id)
+    assert [source for source, _, _ in memory.sample(5)] == [f"Sentence {n}." for n in range(491, 500, 2)]
+
+
 def test_a_folder_keeps_its_pairs(tmp_path):
     with Memory.open(tmp_path / "m") as memory:
         ids = filled(memory)
@@ -69,6 +85,17 @@ def test_matches_are_the_likest_first_and_of_equal_ones_the_latest(memory):
     assert [match.pair.id for match in found[:2]] == [newer, older]
     assert found[0].similarity == 1.0 > found[2].similarity
     assert memory.matches("Something else entirely, I fear.") == []
+
+
+def test_near_matches_of_common_words_are_found(monkeypatch):
+    monkeypatch.setattr(store, "MOST_ROWS", 50)
+    memory = Memory()
+    for number in range(200):
+        memory.add(f"Thank you for the report on number {number}, Commissioner, and for all of the rest.", "Danke.")
+    wanted = memory.add("Thank you, Commissioner.", "Vielen Dank, Frau Kommissarin.")
+    (match,) = memory.matches("Thank you, Commissioner!", limit=1)
+    assert match.pair.id == wanted
+    assert memory.matches("Thank you!") == []
 
 
 def test_a_match_shows_the_difference():

@@ -59,3 +59,17 @@ def test_a_pair_of_two_rows_stays_while_one_of_them_has_it(store: Store) -> None
     assert contents(memories, project) == [("Yes.", "Ja.")]
     memories.reopen(project, document, 1)
     assert contents(memories, project) == []
+
+
+def test_an_imported_pair_stays_when_a_row_that_said_the_same_changes(store: Store) -> None:
+    memories = Memories(store)
+    project = store.add_project("imported").id
+    store.add_pairs(project, "import", [("Yes.", "Ja.")], "a.tmx")
+    document = store.add_document(project, "a.txt", [Sentence("Yes.")], b"")
+    store.edit(document, 0, "Ja.", "confirmed")
+    memories.confirm(project, document, 0, "Yes.", "Ja.")
+    store.edit(document, 0, "Jawohl.", "confirmed")
+    memories.confirm(project, document, 0, "Yes.", "Jawohl.")
+    assert contents(memories, project) == [("Yes.", "Ja."), ("Yes.", "Jawohl.")]
+    memories.reload(project)
+    assert contents(memories, project) == [("Yes.", "Ja."), ("Yes.", "Jawohl.")]

@@ -205,6 +205,9 @@ def test_imports(bench: Bench) -> None:
         url, files={"file": ("terms.csv", "report,Bericht\ncommittee,Ausschuss\n")}, data={"kind": "glossary"}
     )
     assert glossary.json() == {"pairs": 2}
+    quoted = 'source\ttarget\n"Yes," he said.\t„Ja“, sagte er.\n"No.\tNein.\n'
+    memory = bench.client.post(url, files={"file": ("a.tsv", quoted.encode())})
+    assert memory.json() == {"pairs": 2}  # quotation marks of a text do not swallow what follows
     bench.filled()
     bench.put(0, "Der Bericht liegt vor.")
     tmx = bench.client.get(f"{bench.url}/export/tmx").content

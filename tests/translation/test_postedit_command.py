@@ -87,12 +87,46 @@ def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder, tmp_path, monk
     assert other["before"] == 1
 
 
+def test_a_stream_reports_terms_that_it_did_not_use(folder):
+    (folder / "terms.tsv").write_text("report\tUnsinn\n", encoding="utf-8")
+    options = ["-m", f"{folder}/pointing", "--glossary", f"{folder}/terms.tsv", "--beam", "1"]
+    lines = "It is near.\nThe report.\n\nA report.\n"
+    result = CliRunner().invoke(app, ["translate", "--stream", *options], input=lines)
+    assert result.exit_code == 0, result.output
+    assert "0 of 2 terms translated as it says" in result.stderr
+    assert "sentence 2 of document 1 does not say report -> Unsinn (terms.tsv:1)" in result.stderr
+    assert "sentence 1 of document 2 does not say" in result.stderr
+
+
+def test_empty_sentences_are_kept_as_well(folder, tmp_path, monkeypatch):
+    from weitblick.postedit.systems import Simulation
+
+    for language, lines in (("en", SOURCES), ("de", TARGETS)):
+        text = "\n".join(["<d>", *lines[:2], "", "<d>", "", *lines[2:4]]) + "\n"
+        (tmp_path / f"d.{language}").write_text(text, encoding="utf-8")
+    wishes = ["--systems", "none,approved", "--beam", "1", "--trials", "20", "-o", str(tmp_path / "out"), "--json"]
+    command = ["postedit", f"{tmp_path}/d.en", f"{tmp_path}/d.de", "-m", "@pointing", *wishes]
+    whole = json.loads(call(folder, *command).stdout)
+    monkeypatch.setattr(Simulation, "translate", lambda *_: pytest.fail("was finished before"))
+    assert json.loads(call(folder, *command).stdout) == whole
+
+
+def test_an_input_is_not_written_over(folder, tmp_path):
+    memory = tmp_path / "approved.txt"
+    memory.write_text(f"{SOURCES[0]}\t{TARGETS[0]}\n", encoding="utf-8")
+    options = ["-m", "@pointing", "--systems", "approved", "--memory", str(memory), "-o", str(tmp_path)]
+    result = call(folder, "postedit", "@d.en", "@d.de", *options)
+    assert "is an input, which is never written over" in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["approved.txt"]
+
+
 BAD = [
     (["translate", "@d.en", "-m", "@plain", "--memory", "@m.tsv"], "no pointer"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@d.en"], "no target side"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@broken.tmx"], "broken.tmx:2"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@empty.tsv"], "empty.tsv"),
     (["postedit", "@d.en", "-m", "@pointing"], "has no reference"),
+    (["postedit", "@d.en", "@d.de", "-m", "@pointing", "--trials", "0"], "trials"),
     (["postedit", "@d.en", "@d.de", "-m", "@plain"], "no pointer"),
     (["postedit", "@d.en", "@d.de", "-m", "@pointing", "--systems", "some"], "unknown system 'some'"),
 ]

@@ -107,6 +107,19 @@ def test_a_confirmed_translation_is_what_the_next_sentences_read() -> None:
     assert results[0] != pytest.approx(results[2], abs=1e-5)
 
 
+def test_an_empty_translation_cannot_be_confirmed() -> None:
+    stream = stream_of(DECODER)
+    stream.translate("The report was read.")
+    stream.translate("")
+    with pytest.raises(ValueError, match="the translation of sentence 0 is empty"):
+        stream.confirm(0, " ")
+    stream.confirm(1, "")  # all rows may be confirmed in turn
+    for number in (-1, 2):
+        with pytest.raises(IndexError, match=f"sentence {number} of 2 so far"):
+            stream.confirm(number, "Text.")
+    assert stream.confirmed == {}
+
+
 def test_a_model_that_reads_no_translations_cannot_use_confirmed_ones() -> None:
     stream = stream_of(ENCODER)
     stream.translate(SENTENCES[0])

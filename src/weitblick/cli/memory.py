@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,21 +54,23 @@ def add(
     Example: weitblick memory add project approved.tmx more.tsv
     """
     from weitblick.memory import Memory
+    from weitblick.memory.database import is_memory
     from weitblick.memory.reading import together
-    from weitblick.memory.store import is_memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs(files, folders=True)
     if Path(folder).is_dir() and any(Path(folder).iterdir()) and not is_memory(folder):
         raise UserError("holds other things than a memory", where=folder, remedy="name another folder")
+    # All files are read before the folder is touched: a mistake in the last one leaves it as it was.
+    pairs = [pair for group in together(files, languages) for pair in Memory.pairs_in(group, languages)]
     with Memory.open(folder) as memory:
         before = len(memory)
-        given = sum(memory.add_files(group, languages) for group in together(files, languages))
-        typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {given} new")
+        memory.extend(pairs)
+        typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {len(pairs)} new")
 
 
 def matches(
-    path: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document in any corpus format; - is stdin.")],
+    path: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document, as `translate` takes it; - is stdin.")],
     files: Annotated[
         list[str], typer.Option("--memory", metavar="FILE", help="A memory's folder, or TMX, JSONL, TSV, ...")
     ],
@@ -84,12 +86,17 @@ def matches(
     Example: weitblick memory matches report.en --memory project
     """
     from weitblick.documents import read_documents
+    from weitblick.formats import format_of, read_file
     from weitblick.memory import Memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs([path])
     memory = Memory.read(files, languages)
-    documents = read_documents([path], from_format, languages=languages)
+    documents: Iterable[Document]
+    if from_format is None and (kind := format_of(path)) is not None:
+        documents = [read_file(path, kind, language=languages[0]).document]
+    else:
+        documents = read_documents([path], from_format, languages=languages)
     rows = list(_matches(documents, memory, at_least, most))
     found = [row for row in rows if row.matches]
     if as_json:
@@ -117,7 +124,7 @@ class SentenceMatches:
         return {**vars(self), "matches": [_as_data(match) for match in self.matches]}
 
 
-def _matches(documents: Iterator[Document], memory: Memory, at_least: float, most: int) -> Iterator[SentenceMatches]:
+def _matches(documents: Iterable[Document], memory: Memory, at_least: float, most: int) -> Iterator[SentenceMatches]:
     for document in documents:
         for number, source in enumerate(document.sources, 1):
             if source.strip():
@@ -155,7 +162,8 @@ def list_pairs(
     with _opened(folder) as memory:
         for pair in memory:
             if find is None or find.lower() in f"{pair.source}\n{pair.target}".lower():
-                print_text(f"{pair.id}\t{pair.source}\t{pair.target}\t{pair.origin}")
+                columns = (str(pair.id), pair.source, pair.target, pair.origin)
+                print_text("\t".join(" ".join(column.split()) for column in columns))  # a line for each
 
 
 def replace(
@@ -207,7 +215,7 @@ def export(
 
 def _opened(folder: str) -> Memory:
     from weitblick.memory import Memory
-    from weitblick.memory.store import is_memory
+    from weitblick.memory.database import is_memory
 
     if not is_memory(folder):
         name = folder if not Path(folder).exists() else "FOLDER"

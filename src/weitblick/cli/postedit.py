@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weitblick.cli.console import log, print_text, set_log_level, shows_progress
-from weitblick.cli.loading import check_inputs, load_translator, read_memory
+from weitblick.cli.loading import check_inputs, files_read, load_translator, read_memory
 from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
 from weitblick.errors import UserError
-from weitblick.files import make_folder
+from weitblick.files import make_folder, protect_inputs
 
 if TYPE_CHECKING:
     from weitblick.documents import Document
@@ -38,7 +38,7 @@ def postedit(
     ] = None,
     before: Annotated[int, typer.Option(min=0, help="Documents before that belong to the project.")] = 5,
     beam: Beam = None,
-    trials: Annotated[int, typer.Option(help="Random trials of each test.")] = 2000,
+    trials: Annotated[int, typer.Option(min=1, help="Random trials of each test.")] = 2000,
     seed: Seed = 1,
     rate: Annotated[float, typer.Option(min=0, help="Learning rate of adapt.")] = 0.03,
     output: Annotated[
@@ -61,7 +61,7 @@ def postedit(
     Example: weitblick postedit dev.en dev.de --systems none,approved,random --memory approved.tmx --json
     """
     set_log_level()
-    from weitblick.postedit.keeping import KeptTranslations
+    from weitblick.postedit.keeping import KeptTranslations, kept_files
     from weitblick.postedit.systems import POINTING, Simulation, chosen_systems
 
     chosen = chosen_systems(systems)
@@ -70,13 +70,15 @@ def postedit(
     from weitblick.translation.options import TranslationOptions
 
     options = TranslationOptions(beam=beam)
+    given = [name for name in (source, reference) if name is not None]
+    check_inputs(given)
     if output is not None:
+        protect_inputs([*given, *files_read(model, memory)], kept_files(output))
         make_folder(output)  # before anything long begins
-    check_inputs([name for name in (source, reference) if name is not None])
     translator = load_translator(model, device, threads)
     translator.warn = log.debug
     languages = (translator.pipeline.source_language, translator.pipeline.target_language)
-    documents = _documents([source, *([reference] if reference else [])], from_format, languages)
+    documents = _documents(given, from_format, languages)
     if "random" in chosen and len(documents) < 2:
         raise UserError(
             "holds one document, and a random memory needs another",
@@ -119,15 +121,15 @@ def _documents(paths: list[str], format: str | None, languages: tuple[str, str])
 
 def table(figures: Figures) -> str:
     """The figures for people: a row for each system."""
-    columns = (("", 10), ("BLEU", 6), ("to none", 27), ("over random", 27), ("chrF", 7), ("TER", 7), ("recall", 8))
+    columns = (("", 10), ("BLEU", 6), ("to none", 29), ("over random", 29), ("chrF", 7), ("TER", 7), ("recall", 8))
     titles = (*columns, ("first", 7), ("sticks", 15), ("harm", 15))
     head = "".join(f"{title:>{width}}" for title, width in titles)
     lines = [f"{figures['documents']} documents, {figures['sentences']} sentences", "", head]
     for name, scores in figures["systems"].items():
         recall, sticks = figures["recall"][name], figures["sticks"][name]
         lines.append(
-            f"{name:<10}{scores['sacrebleu']:6.2f}{_difference(figures['difference'].get(name)):>27}"
-            f"{_difference(figures['over_random'].get(name)):>27}{scores['chrf']:7.2f}{scores['ter']:7.2f}"
+            f"{name:<10}{scores['sacrebleu']:6.2f}{_difference(figures['difference'].get(name)):>29}"
+            f"{_difference(figures['over_random'].get(name)):>29}{scores['chrf']:7.2f}{scores['ter']:7.2f}"
             f"{recall['approved']:8.3f}{recall['first']:7.3f}{_rate(sticks['right'], sticks['cases']):>15}"
             f"{_rate(sticks['harmed'], sticks['varied']):>15}"
         )
@@ -150,7 +152,7 @@ def _difference(of_metrics: Mapping[str, DifferenceFigures] | None) -> str:
         return ""
     found = of_metrics["sacrebleu"]
     low, high = found["interval"]
-    return f"{found['value']:+.2f} [{low:+.2f}, {high:+.2f}] p {found['p']:.3f}"
+    return f"  {found['value']:+.2f} [{low:+.2f}, {high:+.2f}] p {found['p']:.3f}"
 
 
 def _rate(part: int, whole: int) -> str:

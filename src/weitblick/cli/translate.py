@@ -165,14 +165,14 @@ def translate(
         options = replace(options, shortlist=Shortlist.load(shortlist, translator.pipeline))
     from weitblick.memory.glossary import GlossaryCheck
 
+    check = GlossaryCheck(terms)
     if stream:
-        _stream(translator, inputs, output, options, scores)
+        _stream(translator, inputs, output, options, scores, check)
     else:
         with _out_of_memory_explained():
-            check = GlossaryCheck(terms)
             _translate_files(translator, inputs, output, (from_format, to_format), options, scores, world, check)
-            for line in check.lines():
-                log.info("%s", line)
+    for line in check.lines():
+        log.info("%s", line)
     world.close()
 
 
@@ -319,7 +319,16 @@ def scored_line(translation: Translation) -> str:
     return f"{translation.text}\t{translation.confidence:.4f}\t{translation.log_probability:.4f}"
 
 
-def _stream(translator: Translator, files: list[str], output: str, options: TranslationOptions, scores: bool) -> None:
+def _stream(
+    translator: Translator,
+    files: list[str],
+    output: str,
+    options: TranslationOptions,
+    scores: bool,
+    check: GlossaryCheck,
+) -> None:
+    from weitblick.documents import Document, Sentence
+
     if files != [STANDARD] or output != STANDARD or options.n_best > 1:
         raise UserError("--stream reads standard input and writes one line for each to standard output")
     stream = translator.stream(
@@ -329,14 +338,17 @@ def _stream(translator: Translator, files: list[str], output: str, options: Tran
         passes=options.passes,
         memory=options.memory,
     )
+    documents = 1
     for line in read_lines(STANDARD):
         if not line.strip() or line.strip() == DOCUMENT_OPENING:
+            documents += stream.count > 0
             stream.end_document()
             answer = line.strip()
         else:
             translations = stream.translations(line)
             text = translations[0].text if translations else line
             answer = scored_line(translations[0]) if scores and translations else text
+            check(Document(str(documents), (Sentence(line, text),)), first=stream.count)
         sys.stdout.write(answer + "\n")
         sys.stdout.flush()
 

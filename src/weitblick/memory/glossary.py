@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,9 @@ from pathlib import Path
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
 from weitblick.files import read_lines
+from weitblick.memory.terms import Terms, says
 
-SHORTEST_STEM = 4
-LONGEST_ENDING = 3
-"""Letters of a term that remain when it is inflected, and letters that may be added."""
+TITLES = ("source", "target")
 
 
 @dataclass(frozen=True)
@@ -21,6 +20,14 @@ class Term:
     source: str
     target: str
     origin: str
+
+    @property
+    def is_kept(self) -> bool:
+        return self.source == self.target
+
+    def is_said(self, text: str) -> bool:
+        """Whether a translation has the term, as it is or, if it need not stay so, inflected."""
+        return self.target in text if self.is_kept else says(text, self.target, compounds=True)
 
 
 @dataclass(frozen=True)
@@ -33,8 +40,16 @@ class MissedTerm:
 
 
 class Glossary:
+    """Terms; of a term that has several translations each will do."""
+
     def __init__(self, terms: Sequence[Term]) -> None:
         self.terms = list(terms)
+        self._translations: defaultdict[str, list[Term]] = defaultdict(list)
+        for term in self.terms:
+            self._translations[term.source].append(term)
+        # IT is not it, nor US us: names and what is written in capitals is found as it is written.
+        cased = (term.source for term in self.terms if term.is_kept or term.source.isupper())
+        self._sources = Terms(self._translations, cased)
 
     @classmethod
     def read(cls, glossaries: Sequence[str | Path] = (), kept: Sequence[str | Path] = ()) -> Glossary:
@@ -43,16 +58,17 @@ class Glossary:
         terms += [Term(line, line, f"{Path(path).name}:{number}") for path in kept for number, line in _lines(path)]
         return cls(terms)
 
-    def missed(self, document: Document) -> list[MissedTerm]:
-        return [
-            MissedTerm(document.id, number, term)
-            for number, sentence in enumerate(document.sentences, 1)
-            for term in self.terms
-            if says(sentence.source, term.source) and not says(sentence.target or "", term.target, compounds=True)
-        ]
-
-    def occurrences(self, document: Document) -> int:
-        return sum(says(s.source, term.source) for s in document.sentences for term in self.terms)
+    def check(self, document: Document, first: int = 1) -> tuple[int, list[MissedTerm]]:
+        """How many terms the sources of a document have, sentence by sentence, and which were not translated so; of a
+        part of a document, `first` is the number of its first sentence."""
+        occurrences, missed = 0, []
+        for number, sentence in enumerate(document.sentences, first):
+            for source in self._sources.found_in(sentence.source):
+                translations = self._translations[source]
+                occurrences += 1
+                if not any(term.is_said(sentence.target or "") for term in translations):
+                    missed.append(MissedTerm(document.id, number, translations[-1]))
+        return occurrences, missed
 
 
 class GlossaryCheck:
@@ -62,10 +78,11 @@ class GlossaryCheck:
         self.glossary, self.occurrences = glossary, 0
         self.missed: list[MissedTerm] = []
 
-    def __call__(self, document: Document) -> None:
+    def __call__(self, document: Document, first: int = 1) -> None:
         if self.glossary is not None:
-            self.occurrences += self.glossary.occurrences(document)
-            self.missed += self.glossary.missed(document)
+            occurrences, missed = self.glossary.check(document, first)
+            self.occurrences += occurrences
+            self.missed += missed
 
     def lines(self) -> Iterator[str]:
         if self.glossary is None:
@@ -74,23 +91,6 @@ class GlossaryCheck:
         for miss in self.missed:
             term = f"{miss.term.source} -> {miss.term.target} ({miss.term.origin})"
             yield f"glossary: sentence {miss.sentence} of document {miss.document} does not say {term}"
-
-
-def says(text: str, term: str, compounds: bool = False) -> bool:
-    """Whether a text has a term, each of its words perhaps inflected; or, if wanted, as a part of a longer word."""
-    words = []
-    for word in term.split():
-        stem = _stem(word)
-        ending = len(word) - len(stem) + LONGEST_ENDING
-        words.append(re.escape(stem) + (r"\w*" if compounds else f"\\w{{0,{ending}}}"))
-    start = r"\w*" if compounds else ""
-    pattern = rf"(?<!\w){start}" + r"\s+".join(words) + r"(?!\w)"
-    return bool(words) and re.search(pattern, text, re.IGNORECASE) is not None
-
-
-def _stem(word: str) -> str:
-    """What is left of a word in its inflected forms, at least: Häuser and Haus are taken for different terms."""
-    return word if len(word) <= SHORTEST_STEM else word[: max(SHORTEST_STEM, len(word) - 2)]
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -106,6 +106,8 @@ def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
 def _columns(path: str | Path) -> Iterator[Term]:
     for number, line in _lines(path):
         columns = [column.strip() for column in line.split("\t")]
+        if number == 1 and tuple(column.lower() for column in columns) == TITLES:
+            continue
         if len(columns) != 2 or not all(columns):
             raise UserError(
                 f"{line!r} is not a term and its translation",

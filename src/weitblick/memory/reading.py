@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from weitblick.documents.corpora import Corpus, guess_format
-from weitblick.documents.corpora.reading import LineSource
+from weitblick.documents.corpora import Corpus
 from weitblick.documents.corpora.tmx import ANY_LANGUAGE, SOURCE_LANGUAGE, same_language
 from weitblick.documents.document import Document
 from weitblick.errors import UserError
+from weitblick.files import STANDARD
 from weitblick.memory.matches import LocatedPair
+from weitblick.memory.tables import is_table, table_rows
 
 COMPRESSED = (".gz", ".xz")
-TITLES = ("source", "target")
+NO_MEMORIES = {
+    **dict.fromkeys((".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"), "XLIFF"),
+    **dict.fromkeys((".po", ".pot"), "a gettext catalogue"),
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), "a spreadsheet"),
+    **dict.fromkeys((".docx", ".odt"), "a document"),
+    **dict.fromkeys((".sdltm", ".mtm"), "the memory of another program"),
+}
+INSTEAD = "give TMX, which most tools write, or a table of two columns (TSV, CSV)"
 BOTH_SIDES = "give a file that holds both sides (TMX, JSONL, TSV), or one for each side, as a.{} and a.{}"
 
 
@@ -32,36 +40,44 @@ def together(paths: Sequence[str | Path], languages: tuple[str, str]) -> list[li
 def read_pairs(path: str | Path | Sequence[str | Path], languages: tuple[str, str]) -> Iterator[LocatedPair]:
     """The pairs of a file, or of the two sides that two files hold. Drafts are not approved, and stay out."""
     paths = [Path(path)] if isinstance(path, str | Path) else [Path(side) for side in path]
-    two_columns = len(paths) == 1 and _has_two_columns(paths[0])
-    corpus = Corpus(paths, "news-commentary" if two_columns else None, languages=languages)
-    titles = {TITLES, languages} if two_columns else set()
+    _refuse_others(paths[0])
+    table = len(paths) == 1 and is_table(paths[0])
+    rows = table_rows(paths[0], languages) if table else _approved(paths, languages)
     found = False
-    for document, lines in corpus.located():
-        _check_direction(paths[0], document, languages)
-        for sentence, line in zip(document.sentences, lines, strict=True):
-            if sentence.status == "draft" or not sentence.source.strip():
-                continue
-            target = (sentence.target or "").strip()
-            if not target and sentence.target is None and not found:
-                raise UserError(
-                    f"has no target side ({languages[1]}), and a memory is made of pairs",
-                    where=paths[0],
-                    line=line,
-                    remedy=BOTH_SIDES.format(*languages),
-                )
-            if target and (line > 1 or (sentence.source.lower(), target.lower()) not in titles):
-                found = True
-                yield sentence.source, target, f"{paths[0].name}:{line}"
+    lacking: int | None = None  # the first line without a target: there may be more such in a file of many languages
+    for source, target, line in rows:
+        if target is None:
+            lacking = lacking or line
+        elif source.strip() and target.strip():
+            found = True
+            yield source.strip(), target.strip(), f"{paths[0].name}:{line}"
+    if not found and lacking is not None:
+        raise UserError(
+            f"has no target side ({languages[1]}), and a memory is made of pairs",
+            where=paths[0],
+            line=lacking,
+            remedy=BOTH_SIDES.format(*languages),
+        )
     if not found:
         raise UserError("holds no approved pair", where=paths[0], remedy="give a file with at least one pair")
 
 
-def _has_two_columns(path: Path) -> bool:
-    """Whether a table is one of source and target alone; with three, the first is the document."""
-    if not path.is_file() or guess_format([path]) not in ("tsv", "text"):
-        return False
-    first = LineSource(path).peek()
-    return first.count("\t") == 1 and first.lower().split("\t") != ["id", "source"]
+def _approved(paths: Sequence[Path], languages: tuple[str, str]) -> Iterator[tuple[str, str | None, int]]:
+    for document, lines in Corpus(paths, languages=languages).located():
+        _check_direction(paths[0], document, languages)
+        for sentence, line in zip(document.sentences, lines, strict=True):
+            if sentence.status != "draft" and sentence.source.strip():
+                yield sentence.source, sentence.target, line
+
+
+def _refuse_others(path: Path) -> None:
+    """What people may take for a memory, but no reader here knows."""
+    if str(path) == STANDARD:
+        raise UserError("standard input is not read as a memory", where="--memory", remedy="name a file or a folder")
+    if path.is_dir():
+        raise UserError("is a folder without a memory", where=path, remedy="make one: weitblick memory add FOLDER FILE")
+    if (kind := NO_MEMORIES.get(path.suffix.lower())) is not None:
+        raise UserError(f"is {kind}, which is not read as a memory", where=path, remedy=INSTEAD)
 
 
 def _ending(path: Path) -> str:

@@ -10,49 +10,27 @@ import heapq
 import math
 import re
 import sqlite3
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from weitblick.errors import UserError
+from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableError, connect, is_memory
 from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
 
-FILE = "pairs.sqlite"
-FORMAT_VERSION = 1
-MAP_BYTES = 1 << 32
 WORD = re.compile(r"\w+")
+MOST_VALUES = 10_000
+"""In a query; SQLite refuses more than 32766."""
 MOST_TERMS = 16
 MOST_ROWS = 3_000
 """Entries of the index that a search may read: words that more pairs share say little about any of them."""
 FUZZY_CANDIDATES = 40
 SAMPLE = 24
-"""Pairs by which a memory is judged."""
-
-DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+LATEST, FILES_JUDGED, FEW = 2000, 4, 6
+"""Pairs by which a memory is judged; files among its latest pairs that are judged apart, by a few pairs each."""
 
 Check = Callable[[Sequence[LocatedPair]], None]
 
-SCHEMA = f"""
-CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
-    origin TEXT NOT NULL, rank INTEGER NOT NULL);
-CREATE INDEX by_source ON pairs (source);
-CREATE INDEX by_rank ON pairs (rank);
-CREATE VIRTUAL TABLE words USING fts5 (source, content='pairs', content_rowid='id', detail=none,
-    tokenize="unicode61 remove_diacritics 0");
-CREATE VIRTUAL TABLE terms USING fts5vocab (words, row);
-CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
-    INSERT INTO words (rowid, source) VALUES (new.id, new.source);
-END;
-CREATE TRIGGER removed AFTER DELETE ON pairs BEGIN
-    INSERT INTO words (words, rowid, source) VALUES ('delete', old.id, old.source);
-    DELETE FROM keys WHERE id = old.id;
-END;
-CREATE TABLE keys (id INTEGER NOT NULL, model TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (id, model))
-    WITHOUT ROWID;
-PRAGMA user_version = {FORMAT_VERSION};
-"""
 COLUMNS = "id, source, target, origin, rank"
 
 
@@ -61,9 +39,9 @@ class Memory:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self._lock = _Lock(self.folder)
-        self._database = _connect(self.folder)
-        self._common: set[str] = set()  # words too frequent to search by; to count them takes time
+        self._lock = Access(self.folder)
+        self._database = connect(self.folder)
+        self._common: dict[str, int] = {}  # words too frequent to search by, which takes time to count, and how many
 
     @classmethod
     def open(cls, folder: str | Path) -> Memory:
@@ -83,32 +61,42 @@ class Memory:
         if len(groups) == 1 and is_memory(groups[0][0]):
             memory = cls.open(groups[0][0])
             if check is not None:
-                check(memory.sample())
+                for pairs in memory.samples():
+                    check(pairs)
             return memory
         memory = cls()
         for group in groups:
-            memory.add_files(group, languages, check)
+            pairs = cls.pairs_in(group, languages)
+            if check is not None:
+                check(_spread(pairs))
+            memory.extend(pairs)
         return memory
 
-    def add_files(self, group: Sequence[Path], languages: tuple[str, str], check: Check | None = None) -> int:
-        """Adds the pairs of a file, of two that hold a side each, or of another memory; says how many these are."""
+    @classmethod
+    def pairs_in(cls, group: Sequence[Path], languages: tuple[str, str]) -> list[LocatedPair]:
+        """The pairs of a file, of two that hold a side each, or of another memory."""
         from weitblick.memory.reading import read_pairs
 
-        if is_memory(group[0]):
-            with Memory.open(group[0]) as other:
-                pairs = [(pair.source, pair.target, pair.origin) for pair in other]
-        else:
-            pairs = list(read_pairs(group, languages))
-        if check is not None:
-            check(pairs[:: max(1, len(pairs) // SAMPLE)])
-        self.extend(pairs)
-        return len(pairs)
+        if not is_memory(group[0]):
+            return list(read_pairs(group, languages))
+        with cls.open(group[0]) as other:
+            return [(pair.source, pair.target, pair.origin) for pair in other]
 
     def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
         """Some pairs, evenly spread."""
-        last = self._one("SELECT coalesce(max(id), 0) FROM pairs")
-        found = self._pairs("WHERE id % ? = 0 LIMIT ?", max(1, last // count), count)
+        step = max(1, len(self) // count)
+        # By number, since ids have gaps where pairs were removed.
+        numbered = "SELECT id, row_number() OVER (ORDER BY id) AS number FROM pairs"
+        found = self._pairs(f"WHERE id IN (SELECT id FROM ({numbered}) WHERE number % ? = 0) LIMIT ?", step, count)
         return [(pair.source, pair.target, pair.origin) for pair in found]
+
+    def samples(self) -> list[list[LocatedPair]]:
+        """Some pairs of all, and a few of each file among the latest: one that will not do must not hide."""
+        latest: dict[str, list[LocatedPair]] = {}
+        for pair in reversed(self._pairs("ORDER BY rank DESC LIMIT ?", LATEST)):
+            latest.setdefault(pair.origin.rstrip("0123456789"), []).append((pair.source, pair.target, pair.origin))
+        files = [_spread(pairs, FEW) for pairs in list(latest.values())[-FILES_JUDGED:]]
+        return [self.sample(), *files] if len(latest) > 1 else [self.sample()]
 
     @classmethod
     def copy_of(cls, other: Memory) -> Memory:
@@ -168,17 +156,19 @@ class Memory:
         return ids
 
     def remove(self, id: int) -> None:
-        self.pair(id)
         with self._change() as database:
+            self.pair(id)
             database.execute("DELETE FROM pairs WHERE id = ?", (id,))
 
     def replace(self, id: int, target: str) -> None:
-        """Another translation for an approved source; it is the latest approval then."""
-        self.pair(id)
+        """Another translation for an approved source; it is the latest approval then. A pair that said so already
+        becomes one with it."""
         if not target.strip():
             raise ValueError("an approved pair needs a target; remove it instead")
         with self._change() as database:
-            rank = int(self._one("SELECT max(rank) FROM pairs")) + 1
+            source = self.pair(id).source
+            database.execute("DELETE FROM pairs WHERE source = ? AND target = ? AND id != ?", (source, target, id))
+            rank = self._one("SELECT max(rank) FROM pairs") + 1
             database.execute("UPDATE pairs SET target = ?, rank = ? WHERE id = ?", (target, rank, id))
             database.execute("DELETE FROM keys WHERE id = ?", (id,))
 
@@ -190,44 +180,53 @@ class Memory:
         shared = self._shared_words(source)
         same = self._pairs("WHERE source = ? ORDER BY rank DESC LIMIT ?", source, limit)
         near = heapq.nlargest(2 * limit, shared, key=lambda id: (shared[id], id))
-        marks = ",".join("?" * len(near))
-        found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({marks})", *near))}
+        found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({_marks(near)})", *near))}
         order = sorted(found.values(), key=lambda pair: (pair.source == source, shared.get(pair.id, 0.0), pair.rank))
         return order[::-1][:limit]
 
     def matches(self, source: str, limit: int = 5, at_least: float = 0.75) -> list[Match]:
         """Pairs whose source is like this one, the likest first, of equal ones the latest."""
-        ours = tokens(source)
-        rated = (
-            Match(pair, similarity(ours, tokens(pair.source), at_least), source)
-            for pair in self.candidates(source, max(FUZZY_CANDIDATES, limit))
-        )
-        found = [match for match in rated if match.similarity >= at_least and match.similarity > 0]
+        near = self.candidates(source, max(FUZZY_CANDIDATES, limit))
+        found = _rated(source, near, at_least) or _rated(source, self._alike(source), at_least)
         return sorted(found, key=lambda match: (-match.similarity, -match.pair.rank))[:limit]
 
     def keys(self, ids: Sequence[int], model: str) -> dict[int, bytes]:
         """What a model has stored for these pairs."""
-        marks = ",".join("?" * len(ids))
+        found: dict[int, bytes] = {}
         with self._lock:
-            rows = self._database.execute(
-                f"SELECT id, data FROM keys WHERE model = ? AND id IN ({marks})", (model, *ids)
-            )
-            return dict(rows.fetchall())
+            for start in range(0, len(ids), MOST_VALUES):
+                some = ids[start : start + MOST_VALUES]
+                query = f"SELECT id, data FROM keys WHERE model = ? AND id IN ({_marks(some)})"
+                found.update(self._database.execute(query, (model, *some)).fetchall())
+        return found
 
     def store_keys(self, keys: dict[int, bytes], model: str) -> None:
-        """Keeps what a model has computed for some pairs, until they change."""
-        with self._change() as database:
+        """Keeps what a model has computed for some pairs, until they change; where the folder cannot be written now (it
+        is another's, full, or in use), it is computed again another time."""
+        with suppress(UnwritableError), self._change(patient=False) as database:
             rows = ((id, model, data) for id, data in keys.items())
             database.executemany("INSERT OR REPLACE INTO keys (id, model, data) VALUES (?, ?, ?)", rows)
 
+    def _alike(self, source: str) -> list[Pair]:
+        """Pairs of about this length that have the rarer half of its words, all of them: for sentences of words so
+        common that none is searched by (Thank you, Mr President)."""
+        words = {word.lower() for word in WORD.findall(source)}
+        rarest = sorted(words, key=lambda word: (self._common.get(word, 0), word))[: (len(words) + 1) // 2]
+        if not words & self._common.keys() or len(rarest) > MOST_TERMS:
+            return []
+        having = "id IN (SELECT rowid FROM words WHERE words MATCH ?)"
+        query = " AND ".join(f'"{word}"' for word in rarest)
+        order = "ORDER BY abs(length(source) - ?), rank DESC LIMIT ?"
+        return self._pairs(f"WHERE {having} {order}", query, len(source), FUZZY_CANDIDATES)
+
     def _shared_words(self, source: str) -> dict[int, float]:
         """Pairs that have words of a source, with the summed weights of these: the rarer a word, the more it tells."""
-        words = sorted({word.lower() for word in WORD.findall(source)} - self._common)
+        words = sorted({word.lower() for word in WORD.findall(source)} - self._common.keys())[:MOST_VALUES]
         weights: defaultdict[int, float] = defaultdict(float)
         with self._lock:
-            query = f"SELECT doc, term FROM terms WHERE term IN ({','.join('?' * len(words))})"
+            query = f"SELECT doc, term FROM terms WHERE term IN ({_marks(words)})"
             counts = sorted(self._database.execute(query, words).fetchall())
-            self._common.update(term for count, term in counts if count > MOST_ROWS)
+            self._common.update((term, count) for count, term in counts if count > MOST_ROWS)
             total, size = 0, len(self)
             for count, term in counts[:MOST_TERMS]:
                 total += count
@@ -249,59 +248,30 @@ class Memory:
             return int(self._database.execute(query, values).fetchone()[0])
 
     @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it happens, or nothing."""
+    def _change(self, patient: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it happens, or nothing. `patient`: waits for another program that writes."""
+        wait = LONG_WAIT if patient else SHORT_WAIT
         with self._lock:
+            self._database.execute(f"PRAGMA busy_timeout = {round(1000 * wait)}")
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:  # a full disc has ended it already
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
 
-class _Lock:
-    """One thread at a time has the database. Where it is found to be damaged, the error names it."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._lock.release()
-        if isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) in DAMAGED:
-            where = None if self.folder is None else self.folder / FILE
-            raise UserError(f"is damaged ({error})", where=where, remedy="use a copy, or make it anew") from None
+def _spread(pairs: list[LocatedPair], count: int = SAMPLE) -> list[LocatedPair]:
+    return pairs[:: max(1, len(pairs) // count)][:count]
 
 
-def is_memory(path: str | Path) -> bool:
-    return (Path(path) / FILE).is_file()
+def _rated(source: str, pairs: Iterable[Pair], at_least: float) -> list[Match]:
+    ours = tokens(source)
+    rated = (Match(pair, similarity(ours, tokens(pair.source), at_least), source) for pair in pairs)
+    return [match for match in rated if match.similarity >= at_least and match.similarity > 0]
 
 
-def _connect(folder: Path | None) -> sqlite3.Connection:
-    where = ":memory:" if folder is None else folder / FILE
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise UserError("is a file, not the folder of a memory", where=folder, remedy="name a folder")
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(where, isolation_level=None, check_same_thread=False, timeout=10)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA mmap_size = {MAP_BYTES}")
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            database.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-        elif version != FORMAT_VERSION:
-            raise UserError(
-                f"is a memory of format {version}, this version of weitblick reads {FORMAT_VERSION}",
-                where=where,
-                remedy="export its pairs to TMX with the version that wrote it",
-            )
-    except (sqlite3.Error, OSError) as error:
-        raise UserError(f"cannot be opened as a memory ({error})", where=where, remedy="name another folder") from None
-    return database
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))

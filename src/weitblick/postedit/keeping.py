@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from weitblick.errors import UserError
 from weitblick.files import read_json, read_lines, text_writer, write_json
-from weitblick.postedit.systems import Simulation
+from weitblick.postedit.systems import SYSTEMS, Simulation
 
 RUN = "run.json"
 
@@ -27,11 +28,11 @@ class KeptTranslations:
         path = self.folder / f"{name}.txt"
         if name not in self.finished or not path.is_file():
             return None
-        lines = [line for line in read_lines(path) if line.strip()]
-        if len(lines) != sum(self.lengths):
+        lines = list(read_lines(path))
+        if len(lines) != sum(self.lengths) + len(self.lengths) - 1:
             return None
-        rows = iter(lines)
-        return [[next(rows) for _ in range(length)] for length in self.lengths]
+        starts = accumulate((length + 1 for length in self.lengths), initial=0)
+        return [lines[start : start + length] for start, length in zip(starts, self.lengths, strict=False)]
 
     def put(self, name: str, translations: Sequence[Sequence[str]]) -> None:
         with text_writer(self.folder / f"{name}.txt") as stream:
@@ -48,6 +49,11 @@ class KeptTranslations:
             return []
         same = isinstance(run, dict) and run.get("identity") == self.identity
         return [str(name) for name in run.get("finished", [])] if same else []
+
+
+def kept_files(folder: Path) -> list[Path]:
+    """All that a run may write to a folder."""
+    return [folder / RUN, *(folder / f"{name}.txt" for name in SYSTEMS)]
 
 
 def identity(simulation: Simulation) -> str:

@@ -15,10 +15,12 @@ MOST_OPEN = 32
 
 @dataclass
 class _Open:
-    """memory: perhaps empty; pairs: which of it stand for rows, by document and position; approved: sentences whose
-    translation has been approved and the latest of them, None until it is asked for."""
+    """memory: perhaps empty; pairs: which of it stand for rows, by document and position; imported: which stand for
+    themselves; approved: sentences whose translation has been approved and the latest of them, None until it is asked
+    for."""
 
     memory: Memory
+    imported: set[int] = field(default_factory=set)
     pairs: dict[tuple[str, int], int] = field(default_factory=dict)
     approved: dict[str, str] | None = None
 
@@ -76,11 +78,12 @@ class Memories:
         return self._open[project]
 
     def _changed(self, project: str, document: str, position: int) -> _Open:
-        """What a row had approved is forgotten, unless the same pair was approved in another row, too."""
+        """What a row had approved is forgotten, unless the same pair was imported, or approved in another row, too."""
         opened = self._opened(project)
         opened.approved = None
         known = opened.pairs.pop((document, position), None)
-        if known is not None and known not in opened.pairs.values() and known in opened.memory:
+        others = known in opened.imported or known in opened.pairs.values()
+        if known is not None and not others and known in opened.memory:
             opened.memory.remove(known)
         return opened
 
@@ -91,4 +94,6 @@ class Memories:
         for pair, identity in zip(pairs, ids, strict=True):
             if pair.document is not None and pair.position is not None:
                 opened.pairs[pair.document, pair.position] = identity
+            else:
+                opened.imported.add(identity)
         return opened

@@ -88,6 +88,10 @@ class Stream:
         if self.approvals is None and not read:
             raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
         position, sentence = self.sentences[number]
+        if not sentence.strip():
+            return  # nothing that could be translated alike
+        if not text.strip():
+            raise ValueError(f"the translation of sentence {number} is empty, and nothing can be translated alike")
         source, target = self.pipeline.encode_source([sentence])[0], self.pipeline.encode_target([text])[0]
         longest = self.pipeline.longest_sentence
         self.confirmed[number] = Unit(

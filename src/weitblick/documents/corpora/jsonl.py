@@ -42,6 +42,8 @@ class _Line:
             self.fail(f"not JSON ({error})", "write one JSON object a line")
         if not isinstance(value, dict):
             self.fail("is not a JSON object", "write one document, a JSON object, a line")
+        if "format_version" not in value:
+            self.fail("has no `format_version`, and is no document of ours")
         check_format_version(value, FORMAT_VERSION, f"{self.path}:{self.number}")
         self.keys(value, DOCUMENT_KEYS, "a document")
         sentences = value.get("sentences")

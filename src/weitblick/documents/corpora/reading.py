@@ -99,7 +99,7 @@ def pairs_of_lines(inputs: Inputs) -> Iterator[Pair]:
 def boundary_mismatch(inputs: Inputs, line: int, what: str, source_has_it: bool) -> UserError:
     having, lacking = inputs.sources[:2] if source_has_it else reversed(inputs.sources[:2])
     return UserError(
-        f"{what}, but not in {having.path}" if not source_has_it else f"{what} in {having.path}, but not here",
+        f"{what} in {having.path}, but not here" if source_has_it else f"{what}, but not in {lacking.path}",
         where=lacking.path if source_has_it else having.path,
         line=line,
         remedy="both sides need the same document boundaries",

@@ -5,10 +5,10 @@ TMX knows no documents. Ours are kept in a property of each unit; without one, a
 
 from __future__ import annotations
 
-import codecs
-import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from html.entities import html5
 from pathlib import Path
 from typing import IO, get_args
 from xml.parsers import expat
@@ -18,14 +18,21 @@ from weitblick.documents.corpora.reading import DocumentBuilder, IdentifiedLine,
 from weitblick.documents.corpora.writing import LineWriter
 from weitblick.documents.document import Document, Sentence, TargetStatus
 from weitblick.errors import UserError
-from weitblick.files import STANDARD
 
 DOCUMENT, STATUS = "x-document", "x-status"
 LANGUAGES, SOURCE_LANGUAGE = "languages", "srclang"
-"""Metadata of a document: what it was read as (en-de), and what the file says its source language is."""
+"""Metadata of a document: what it was read as (en-GB de), and what the file says its source language is."""
 ANY_LANGUAGE = "*all*"
 CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # what stands inside them is markup, not text
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+PLACEHOLDER, CODE = "\ufdd0", "\ufdd1"
+"""Where a `<ph>`, perhaps a line break, or another code stood, until the space around it is known."""
+BETWEEN_WORDS = re.compile(rf"(?<=[\w.,;:!?…])[{PLACEHOLDER}{CODE}]*{PLACEHOLDER}[{PLACEHOLDER}{CODE}]*(?=\w)")
+BETWEEN_SPACES = re.compile(rf"(?:(?<= )|^)[{PLACEHOLDER}{CODE}]+ | [{PLACEHOLDER}{CODE}]+$")
+LAYOUT = re.compile(r"[ \t]*\n[ \t\n]*")  # white space counts in TMX, but lines are broken for the eye
+NO_XML = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]")
+LEVEL = "x-ConfirmationLevel"
+UNCONFIRMED = ("Draft", "RejectedTranslation", "RejectedSignOff")
+"""How Trados marks what no human stands for."""
 
 
 def same_language(one: str, other: str) -> bool:
@@ -44,7 +51,14 @@ class _Unit:
         self.properties: dict[str, str] = {}
 
     def text(self, language: str) -> str | None:
-        return next((text for name, text in self.texts if same_language(name, language)), None)
+        """The first in a language that is not empty, if there is one."""
+        found = [text for name, text in self.texts if same_language(name, language)]
+        return next((text for text in found if text.strip()), found[0] if found else None)
+
+    def status(self) -> TargetStatus | None:
+        if self.properties.get(LEVEL) in UNCONFIRMED:
+            return "draft"
+        return next((status for status in get_args(TargetStatus) if status == self.properties.get(STATUS)), None)
 
 
 class _Parser:
@@ -58,12 +72,14 @@ class _Parser:
         self._language = self._property = ""
         self._text: list[str] | None = None
         self._codes = 0
+        self._root: str | None = None
         self._expat = expat.ParserCreate("utf-8")
         self._expat.buffer_text = True
         self._expat.StartElementHandler = self._start
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._characters
         self._expat.EntityDeclHandler = self._refuse_entity
+        self._expat.SkippedEntityHandler = self._name
 
     def feed(self, text: str, last: bool = False) -> list[_Unit]:
         try:
@@ -79,8 +95,10 @@ class _Parser:
         return units
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._root is None:
+            self._check_root(tag)
         if tag == "header":
-            self.source_language = attributes.get("srclang", ANY_LANGUAGE)
+            self.source_language = attributes.get("srclang") or ANY_LANGUAGE
         elif tag == "tu":
             self._unit = _Unit(self._expat.CurrentLineNumber, attributes.get("tuid"))
         elif tag == "tuv":
@@ -90,6 +108,7 @@ class _Parser:
         elif tag == "prop":
             self._property, self._text = attributes.get("type", ""), []
         elif tag in CODES:
+            self._characters(PLACEHOLDER if tag == "ph" else CODE)
             self._codes += 1
 
     def _end(self, tag: str) -> None:
@@ -97,7 +116,7 @@ class _Parser:
             self.units.append(self._unit)
             self._unit = None
         elif tag in ("seg", "prop"):
-            text = " ".join("".join(self._text or []).split())
+            text = _spaced("".join(self._text or []))
             if self._unit is not None and tag == "seg":
                 self._unit.texts.append((self._language, text))
             elif self._unit is not None:
@@ -110,6 +129,27 @@ class _Parser:
         if self._text is not None and not self._codes:
             self._text.append(text)
 
+    def _check_root(self, tag: str) -> None:
+        self._root = tag
+        if tag != "tmx":
+            raise UserError(
+                f"is no TMX: it begins with <{tag}>, not <tmx>",
+                where=self.path,
+                line=self._expat.CurrentLineNumber,
+                remedy="export the memory as TMX",
+            )
+
+    def _name(self, name: str, *_: object) -> None:
+        """A character by its name (&nbsp;), which expat leaves to the DTD outside of the file."""
+        if (character := html5.get(f"{name};")) is None:
+            raise UserError(
+                f"uses the entity {name!r}, which is not declared",
+                where=self.path,
+                line=self._expat.CurrentLineNumber,
+                remedy="write the character itself",
+            )
+        self._characters(character)
+
     def _refuse_entity(self, name: str, *_: object) -> None:
         raise UserError(
             f"declares the entity {name!r}, which could grow without bound or read other files",
@@ -117,6 +157,13 @@ class _Parser:
             line=self._expat.CurrentLineNumber,
             remedy="remove the declaration",
         )
+
+
+def _spaced(text: str) -> str:
+    """The text of an element, without codes and without the line breaks and indents of the file."""
+    text = LAYOUT.sub("\n", text).removeprefix("\n").removesuffix("\n").replace("\n", " ")
+    text = BETWEEN_WORDS.sub(" ", BETWEEN_SPACES.sub("", text))
+    return text.replace(PLACEHOLDER, "").replace(CODE, "")
 
 
 def read_tmx(inputs: Inputs) -> Iterator[Located]:
@@ -144,11 +191,9 @@ def _rows(source: LineSource, wanted: tuple[str, str] | None) -> Iterator[tuple[
         if text is None or languages is None:
             continue
         usable = True
-        status = unit.properties.get(STATUS)
         target = unit.text(languages[1])
-        known = status if status in get_args(TargetStatus) and target is not None else None
-        sentence = Sentence(text, target, known, unit.id)  # type: ignore[arg-type]
-        metadata = {LANGUAGES: "-".join(languages), SOURCE_LANGUAGE: parser.source_language}
+        sentence = Sentence(text, target, None if target is None else unit.status(), unit.id)
+        metadata = {LANGUAGES: " ".join(languages), SOURCE_LANGUAGE: parser.source_language}
         yield IdentifiedLine(unit.line, unit.properties.get(DOCUMENT, ""), sentence), metadata
     if seen and not usable:
         raise UserError(
@@ -167,25 +212,13 @@ def _languages(source: str, unit: _Unit) -> tuple[str, str] | None:
 
 
 def _units(parser: _Parser, source: LineSource) -> Iterator[_Unit]:
-    for line in _lines(source):
+    for line in source:
         yield from parser.feed(line + "\n")
     yield from parser.feed("", last=True)
 
 
-def _lines(source: LineSource) -> Iterator[str]:
-    """Older tools write UTF-16, which the readers of lines do not know."""
-    path = Path(source.path)
-    if str(source.path) != STANDARD and path.is_file():
-        with open(path, "rb") as stream:
-            if stream.read(2) in UTF_16:
-                stream.seek(0)
-                yield from (line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-16"))
-                return
-    yield from source
-
-
 def with_languages(document: Document, languages: tuple[str, str]) -> Document:
-    return replace(document, metadata={**document.metadata, LANGUAGES: "-".join(languages)})
+    return replace(document, metadata={**document.metadata, LANGUAGES: " ".join(languages)})
 
 
 def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
@@ -196,8 +229,8 @@ def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: 
     languages: list[str] = []
     for document in documents:
         if not languages:
-            languages = str(document.metadata.get(LANGUAGES, "")).split("-", 1)
-            if len(languages) != 2 or not all(languages):
+            languages = str(document.metadata.get(LANGUAGES, "")).split()
+            if len(languages) != 2:
                 raise writer.refuse(
                     "a corpus of unknown languages", "name them: --source-language en --target-language de"
                 )
@@ -216,7 +249,7 @@ def write_tmx(documents: Iterable[Document], streams: Sequence[IO[str]], paths: 
 
 
 def _write_unit(sentence: Sentence, document: str, languages: Sequence[str], writer: LineWriter) -> None:
-    id = "" if sentence.id is None else f" tuid={quoteattr(sentence.id)}"
+    id = "" if sentence.id is None else f" tuid={quoteattr(_checked(sentence.id, writer))}"
     parts = [f'<tu{id}><prop type="{DOCUMENT}">{_escaped(document, writer)}</prop>']
     if sentence.status is not None:
         parts.append(f'<prop type="{STATUS}">{sentence.status}</prop>')
@@ -227,6 +260,10 @@ def _write_unit(sentence: Sentence, document: str, languages: Sequence[str], wri
 
 
 def _escaped(text: str, writer: LineWriter) -> str:
-    if any(ord(character) < 32 and character not in "\t\n\r" for character in text):
+    return escape(_checked(text, writer), {"\r": "&#13;"})  # a bare one is read as a line end
+
+
+def _checked(text: str, writer: LineWriter) -> str:
+    if NO_XML.search(text):
         raise writer.refuse("a control character", "remove it: XML cannot hold it")
-    return escape(text)
+    return text
