@@ -142,12 +142,25 @@ def candidate(number: int, distance: float) -> ApprovedPair:
     return ApprovedPair(*pair, distance, Origin(*pair, pair=number))
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_translations_of_a_sentence_the_nearest_is_taken(first):
+    source, targets = "The report was read.", ("Der Bericht wurde verlesen.", "Der Rapport wurde verlesen.")
+    far, near = (
+        ApprovedPair(source, target, distance, Origin(source, target))
+        for target, distance in zip(targets, (9.0, 2.0), strict=True)
+    )
+    pointer, _ = point(translator(), [far, near, candidate(2, 1.0)] if first else [near, far, candidate(2, 1.0)])
+    assert [origin.target for origin in pointer.origins] == [targets[1], TARGETS[2]]
+
+
 def test_of_conflicting_approvals_the_nearest_counts_more():
     ours = translator(sentence_attention="none")
-    source = "The report was read."
     one, other = (
         ApprovedPair(source, target, distance, Origin(source, target))
-        for target, distance in (("Der Bericht wurde verlesen.", 0.0), ("Der Bericht wurde verlesen!", 9.0))
+        for source, target, distance in (
+            ("The report was read.", "Der Bericht wurde verlesen.", 0.0),
+            ("The report was read!", "Der Bericht wurde verlesen!", 9.0),
+        )
     )
     pointer, pointed = point(ours, [other, one])
     assert pointed.places is not None

@@ -26,7 +26,7 @@ from weitblick.text.base import TextPipeline
 from weitblick.translation.units import Unit
 
 NO_POINTER = "this model cannot use approved translations: it has no pointer to them"
-HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.dir=DATA"
+HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.train=... data.dev=..."
 KEY_FORMAT = b"3"
 """Of what is stored with a pair: `_packed`."""
 MOST_KEPT = 5000
@@ -112,7 +112,8 @@ class Approvals:
         numbers: dict[tuple[str, str], int] = {}
         origins: list[Origin] = []
         readers: dict[Place, Reader] = {}
-        for unit, own in zip(units, candidates, strict=True):
+        for unit, offered in zip(units, candidates, strict=True):
+            own = _without_conflicts(offered)
             for candidate in own:
                 key = (candidate.source, candidate.target)
                 if key not in numbers:
@@ -250,6 +251,15 @@ class _Likelihood:
     tokens: int
     said: float
     expected: float
+
+
+def _without_conflicts(candidates: Sequence[ApprovedPair]) -> list[ApprovedPair]:
+    """Of several translations of one sentence the nearest: the others have been given up."""
+    nearest: dict[str, ApprovedPair] = {}
+    for one in candidates:
+        if one.source not in nearest or one.distance < nearest[one.source].distance:
+            nearest[one.source] = one
+    return list(nearest.values())
 
 
 def stored_candidates(memory: Memory | None, source: str, most: int, nearer: int) -> list[ApprovedPair]:
