@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from weitblick.kernels.library import Kernels, PackedIntegers
 
 ACTIVATIONS = {"relu": 1, "swish": 2}
+GAP = 16
+"""Numbers between the keys and values of two cells: a power of two apart, all would compete for a few places of the
+cache."""
 
 
 class _Linear(Structure):
@@ -51,7 +54,7 @@ class _Decoder(Structure):
 
 class _Step(Structure):
     _fields_ = (
-        *((name, c_int64) for name in ("sentences", "hypotheses", "cells", "room", "words")),
+        *((name, c_int64) for name in ("sentences", "hypotheses", "cells", "room", "cell", "words")),
         ("tokens", c_void_p),
         ("position", c_void_p),
         ("pasts", POINTER(c_void_p)),
@@ -131,9 +134,9 @@ class CompiledDecoder:
         memory: Sequence[tuple[Tensor, Tensor]],
         memory_bias: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """tokens [S * K], position [d], of each layer the room of its past [>= S, R, 2d], which this step fills up to
-        `cells`; past_bias [S, 1, K, cells]; keys and values [S, H, W, d / H] of the source of each layer, memory_bias
-        [S, 1, 1, W] -> states [S * K, d] after attention to the source, and final ones."""
+        """tokens [S * K], position [d], of each layer the room of its past [>= S, R, 2d + GAP], which this step fills
+        up to `cells`; past_bias [S, 1, K, cells]; keys and values [S, H, W, d / H] of the source of each layer,
+        memory_bias [S, 1, 1, W] -> states [S * K, d] after attention to the source, and final ones."""
         tokens = tokens.contiguous()
         rows, sentences = len(tokens), len(memory_bias)
         needed = self.kernels.call.space_needed(byref(self.decoder), rows)
@@ -145,7 +148,7 @@ class CompiledDecoder:
             sentences,
             rows // sentences,
             cells,
-            pasts[0].shape[1],
+            *pasts[0].shape[1:],
             memory_bias.shape[-1],
             tokens.data_ptr(),
             position.data_ptr(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.errors import UserError
-from weitblick.kernels.build import library_path
+from weitblick.kernels.build import OFF, library_path, wanted
 
 MOST_CELLS = 16_384
 """Words that are attended to: their weights lie on the stack."""
@@ -263,8 +262,8 @@ def load(path: Path) -> Kernels:
 
 @cache
 def kernels() -> Kernels | None:
-    """Those built for this processor; None without, or if WEITBLICK_KERNELS is off."""
-    if os.environ.get("WEITBLICK_KERNELS") == "off":
+    """Those that are wanted (see `build`), if they have been built."""
+    if wanted() == OFF:
         return None
     path = library_path()
     return load(path) if path.exists() else None
