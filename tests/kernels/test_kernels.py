@@ -102,6 +102,23 @@ def test_attention_of_a_step(compiled: Kernels, sentences: int, hypotheses: int,
     assert torch.equal(alone, found[:1])
 
 
+@settings(deadline=None, max_examples=30)
+@given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=5), parts=st.integers(1, 9), causal=st.booleans())
+def test_attention_inside_sentences(compiled: Kernels, lengths: list[int], parts: int, causal: bool) -> None:
+    """Sentence by sentence what PyTorch computes, and of each the same bits alone and among others."""
+    heads, size = 2, parts * compiled.lanes
+    projected = numbers(sum(lengths), 3 * heads * size, seed=parts)
+    starts = torch.tensor([sum(lengths[:s]) for s in range(len(lengths))])
+    found = compiled.attend_sentences(projected, starts, heads, causal)
+    for begin, length in zip(starts.tolist(), lengths, strict=True):
+        own = projected[begin : begin + length]
+        q, k, v = (part.unflatten(-1, (heads, -1)).transpose(0, 1) for part in own.chunk(3, -1))
+        exact = F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(0, 1).flatten(1)
+        torch.testing.assert_close(found[begin : begin + length], exact, rtol=1e-5, atol=1e-5)
+        alone = compiled.attend_sentences(own, torch.zeros(1, dtype=torch.long), heads, causal)
+        assert torch.equal(alone, found[begin : begin + length])
+
+
 def test_norm(compiled: Kernels) -> None:
     size = 5 * compiled.lanes
     norm = nn.LayerNorm(size)

@@ -12,23 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.kernels.library import Kernels, PackedIntegers
+from weitblick.kernels.linear import LinearLayer, float_layer, integer_layer
 
 ACTIVATIONS = {"relu": 1, "swish": 2}
 GAP = 16
 """Numbers between the keys and values of two cells: a power of two apart, all would compete for a few places of the
 cache."""
-
-
-class _Linear(Structure):
-    _fields_ = (
-        ("columns", c_int64),
-        ("inner", c_int64),
-        ("panels", c_void_p),
-        ("bias", c_void_p),
-        ("scale", c_void_p),
-        ("shift", c_void_p),
-        ("zero", c_int64),
-    )
 
 
 class _Norm(Structure):
@@ -37,7 +26,7 @@ class _Norm(Structure):
 
 class _Layer(Structure):
     _fields_ = (
-        *((name, _Linear) for name in ("input", "output", "query", "read", "widen", "narrow")),
+        *((name, LinearLayer) for name in ("input", "output", "query", "read", "widen", "narrow")),
         *((name, _Norm) for name in ("attention", "source", "feed_forward")),
     )
 
@@ -110,16 +99,11 @@ class CompiledDecoder:
         self.decoder.table, self.decoder.scale = table.data_ptr(), scale
         self.space = torch.empty(0)
 
-    def _linear(self, part: nn.Linear | PackedIntegers) -> _Linear:
+    def _linear(self, part: nn.Linear | PackedIntegers) -> LinearLayer:
         if isinstance(part, PackedIntegers):
-            scale, shift = part.scale.data_ptr(), part.shift.data_ptr()
-            return _Linear(
-                part.columns, part.inner, part.panels.data_ptr(), part.bias.data_ptr(), scale, shift, part.zero
-            )
-        packed = self.kernels.packed(part.weight)
-        self.kept.append(packed)
-        bias = None if part.bias is None else part.bias.data_ptr()
-        return _Linear(packed.columns, packed.inner, packed.panels.data_ptr(), bias, None, None, 0)
+            return integer_layer(part)
+        self.kept.append(self.kernels.packed(part.weight))
+        return float_layer(self.kernels, part.weight, part.bias)
 
     def _norm(self, norm: nn.LayerNorm) -> _Norm:
         return _Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)
