@@ -1,11 +1,11 @@
 """Whole steps of training and decoding beside busy processes, by how idle threads of OpenMP wait.
 
-    python benchmarks/busy.py [--busy 0 1 2 3] [--rounds 5] [--json FILE]
+    python benchmarks/busy.py [--busy 0 1 2 3] [--spins 2000 4000] [--rounds 5] [--json FILE]
 
 Contestants are processes of their own that take turns: `product` has what `import weitblick` sets (threads.SPIN_COUNT),
-`passive` sleeps at once (OMP_WAIT_POLICY=PASSIVE), `default` is libgomp's own. Busy processes count in a loop and have
-the priority of the contestants. Figures are tokens per second of the clock on the wall, medians over rounds; shares are
-medians of quotients of neighbouring runs.
+`passive` sleeps at once (OMP_WAIT_POLICY=PASSIVE), `default` is libgomp's own; others spin as often as is asked. Busy
+processes count in a loop and have the priority of the contestants. Figures are tokens per second of the clock on the
+wall, medians over rounds; shares are medians of quotients of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def main() -> None:
     options = parse_options()
     started = circumstances()
     rows: list[dict[str, Any]] = []
+    settings = SETTINGS | {f"spin {count}": {"GOMP_SPINCOUNT": str(count)} for count in options.spins}
     with ExitStack() as stack:
         runs = {
-            work: {name: stack.enter_context(worker(work, name, options)) for name in SETTINGS}
+            work: {name: stack.enter_context(worker(work, name, set_, options)) for name, set_ in settings.items()}
             for work in options.works
         }
         for count in options.busy:
@@ -60,10 +61,12 @@ def measure(work: str, workers: dict[str, Worker], count: int, rounds: int) -> l
         {
             "work": work,
             "busy_processes": count,
-            **{name: median(figures[name]) for name in SETTINGS},
-            "of_passive": ratio(figures, "product", "passive"),
-            "of_default": ratio(figures, "product", "default"),
+            "setting": name,
+            "tokens_per_second": median(figures[name]),
+            "of_passive": ratio(figures, name, "passive"),
+            "of_default": ratio(figures, name, "default"),
         }
+        for name in workers
     ]
 
 
@@ -78,7 +81,7 @@ def busy_processes(count: int) -> Iterator[None]:
             process.wait()
 
 
-def worker(work: str, setting: str, options: argparse.Namespace) -> Worker:
+def worker(work: str, name: str, variables: dict[str, str], options: argparse.Namespace) -> Worker:
     size = SIZES[options.size]
     task: dict[str, Any] = {"size": size.as_dict(), "threads": options.threads}
     if work == "training":
@@ -88,13 +91,14 @@ def worker(work: str, setting: str, options: argparse.Namespace) -> Worker:
         source, _ = lengths(32, options.seed)
         sentences = words(source, size.vocabulary - 1, options.seed)
         task |= {"sentences": sentences, "words": 20, "precision": "float32"}
-    return Worker(f"{work}, {setting}", our_python(), f"ours_{work}.py", task, SETTINGS[setting])
+    return Worker(f"{work}, {name}", our_python(), f"ours_{work}.py", task, variables)
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--works", nargs="+", choices=["training", "decoding"], default=["training", "decoding"])
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 1, 2, 3], help="processes that run beside")
+    parser.add_argument("--spins", nargs="*", type=int, default=[], help="rounds of spinning to try besides")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)

@@ -11,18 +11,19 @@ and take turns; figures are words per second, medians over rounds; quotients are
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.environments import OUR_THREADS, WORK_FOLDER, Worker, our_python, python_with
+from tools.environments import INSTRUCTIONS, OUR_THREADS, WORK_FOLDER, Worker, our_python, python_with
 from tools.sizes import SIZES
 from tools.text import lengths, words
 from tools.turns import circumstances, option_parser, ratio, report, take_turns
 
-from weitblick.kernels.build import COMPILERS, build
+from weitblick.kernels.build import COMPILERS, OFF, VARIABLE, build
 
 CONTESTANTS = {
     "weitblick float32": ("ours_decoding.py", "float32"),
@@ -34,11 +35,13 @@ CONTESTANTS = {
     "ctranslate2 int8": ("ctranslate2_decoding.py", "int8"),
 }
 BASE = "transformers generate"
+KERNELS = {"native": "on", "avx2": "avx2"}
 
 
 def main() -> None:
     options = parse_options()
     if options.kernels:
+        os.environ[VARIABLE] = KERNELS[options.instructions]
         build()
     started = circumstances()
     rows = [row for size in options.sizes for row in measure(size, options)]
@@ -63,7 +66,9 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             compiled = name.endswith("kernels")
             if compiled and not options.kernels:
                 continue
-            variables = {"WEITBLICK_KERNELS": "on" if compiled else "off"}
+            variables = INSTRUCTIONS[options.instructions] | {
+                VARIABLE: KERNELS[options.instructions] if compiled else OFF
+            }
             if script.startswith("ours"):
                 variables |= OUR_THREADS
             worker = Worker(name, python, script, {**task, "precision": precision}, variables)
@@ -82,6 +87,8 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             rows += [
                 {
                     "size": size,
+                    "instructions": options.instructions,
+                    "threads": options.threads,
                     "beam": beam,
                     "model": f"{name} ({workers[name].facts['version']})",
                     "parameters": workers[name].facts["parameters"],
@@ -106,6 +113,9 @@ def parse_options() -> argparse.Namespace:
         action=argparse.BooleanOptionalAction,
         default=any(map(shutil.which, COMPILERS)),
         help="our compiled kernels, too (they are built if need be); by default where there is a C compiler",
+    )
+    parser.add_argument(
+        "--instructions", choices=INSTRUCTIONS, default="native", help="avx2: no contestant uses newer instructions"
     )
     parser.add_argument("--work-folder", type=Path, default=WORK_FOLDER, help="where environments are made and kept")
     return parser.parse_args()

@@ -97,14 +97,15 @@ def measure(
     shape = (options.sentences, options.words)
     drawn = torch.randint(UNKNOWN + 1, options.vocabulary - 1, shape, generator=chance)  # ids there, words anywhere
     sources = [row[: 1 + number % options.words].tolist() for number, row in enumerate(drawn)]
-    quantized = quantize_linears(loaded.model)
+    quantized, shortlist = quantize_linears(loaded.model), random_shortlist(loaded)
     runs: dict[str, Run] = {
         BASE: transformers_run(theirs, sources, beam, options),
         "CTranslate2, float32": ctranslate2_run(folder / "float32", sources, beam, options),
         "CTranslate2, int8": ctranslate2_run(folder / "int8", sources, beam, options),
         "Weitblick, float32": our_run(loaded.model, loaded, sources, beam, options),
+        "Weitblick, float32, shortlist": our_run(loaded.model, loaded, sources, beam, options, shortlist),
         "Weitblick, int8": our_run(quantized, loaded, sources, beam, options),
-        "Weitblick, int8, shortlist": our_run(quantized, loaded, sources, beam, options, random_shortlist(loaded)),
+        "Weitblick, int8, shortlist": our_run(quantized, loaded, sources, beam, options, shortlist),
     }
     figures = take_turns(runs, options.rounds, label=f"beam {beam}:")
     return [

@@ -60,6 +60,7 @@ def measure(size: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         {
             "size": size,
             "precision": options.precision,
+            "threads": options.threads,
             "model": f"{name} {workers[name].facts['version']}",
             "parameters": workers[name].facts["parameters"],
             "tokens_per_second": median(figures[name]),

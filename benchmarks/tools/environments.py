@@ -26,6 +26,19 @@ TORCH = "torch==2.13.0"
 OUR_THREADS = {"GOMP_SPINCOUNT": str(SPIN_COUNT)}
 """What `import weitblick` sets before PyTorch is loaded; our contestants load PyTorch first."""
 
+INSTRUCTIONS: dict[str, dict[str, str]] = {
+    "native": {},
+    "avx2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "DNNL_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2",
+        "CT2_FORCE_CPU_ISA": "AVX2",
+    },
+}
+"""What holds all contestants to the instructions of an older processor: PyTorch, the libraries inside, CTranslate2."""
+
 # PyTorch first: what needs it would otherwise bring another build of it.
 PACKAGES = {
     "joeynmt": [[TORCH], ["joeynmt==2.3.0", "importlib_metadata"]],

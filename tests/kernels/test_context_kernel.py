@@ -1,21 +1,14 @@
 """The compiled context attention of a step: as the definition says, to 1e-5; a query the same alone and in a batch."""
 
-import shutil
-import sys
-
 import pytest
 import torch
 from torch import Tensor
 
 from weitblick.batches.layout import Layout
 from weitblick.context.attention import ContextAttention, HierarchicalAttention, WordAttention
-from weitblick.kernels import build as building
 from weitblick.kernels import library
 from weitblick.kernels.library import Kernels
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, building.COMPILERS)) or sys.platform != "linux", reason="no C compiler"
-)
 D, H = 64, 2
 # Document 1 has no sentence, 3 one without words, 4 a single sentence; sentence 2 of document 0 has no words.
 OFFERED = Layout.of(
@@ -24,13 +17,6 @@ OFFERED = Layout.of(
     [1, 0, 2, 0, 1, 4, 5, 0, 1, 0, 0, 2, 3, 2],
 )
 READERS = [(0, 0), (0, 3), (0, 9), (5, 1), (5, 2), (2, 0), (2, 2), (1, 0), (3, 0), (4, 0), (7, 1), (0, 3)]
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        return library.load(building.build())
 
 
 def readers(chosen: list[tuple[int, int]]) -> Layout:

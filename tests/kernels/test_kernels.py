@@ -32,15 +32,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        path = building.build()
-        assert building.build() == path
-    return library.load(path)
-
-
 @pytest.fixture
 def used(compiled: Kernels, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
     """Models compute by these kernels."""
@@ -109,6 +100,23 @@ def test_attention_of_a_step(compiled: Kernels, sentences: int, hypotheses: int,
     seen = (~hidden[0, 0, 0]).nonzero()[:, 0]
     alone = compiled.attend(*(x[:1, :, :1] if x is q else x[:1, :, seen] for x in (q, k, v)), None)
     assert torch.equal(alone, found[:1])
+
+
+@settings(deadline=None, max_examples=30)
+@given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=5), parts=st.integers(1, 9), causal=st.booleans())
+def test_attention_inside_sentences(compiled: Kernels, lengths: list[int], parts: int, causal: bool) -> None:
+    """Sentence by sentence what PyTorch computes, and of each the same bits alone and among others."""
+    heads, size = 2, parts * compiled.lanes
+    projected = numbers(sum(lengths), 3 * heads * size, seed=parts)
+    starts = torch.tensor([sum(lengths[:s]) for s in range(len(lengths))])
+    found = compiled.attend_sentences(projected, starts, heads, causal)
+    for begin, length in zip(starts.tolist(), lengths, strict=True):
+        own = projected[begin : begin + length]
+        q, k, v = (part.unflatten(-1, (heads, -1)).transpose(0, 1) for part in own.chunk(3, -1))
+        exact = F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(0, 1).flatten(1)
+        torch.testing.assert_close(found[begin : begin + length], exact, rtol=1e-5, atol=1e-5)
+        alone = compiled.attend_sentences(own, torch.zeros(1, dtype=torch.long), heads, causal)
+        assert torch.equal(alone, found[begin : begin + length])
 
 
 def test_norm(compiled: Kernels) -> None:
@@ -223,16 +231,16 @@ def test_translations_are_those_of_pytorch(
         assert [score for _, score in found] == pytest.approx([score for _, score in exact], abs=1e-4)
 
 
-def test_8_bit_layers_are_those_of_pytorch(compiled: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not compiled.integer_columns or "fbgemm" not in torch.backends.quantized.supported_engines:
+def test_8_bit_layers_are_those_of_pytorch(used: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not used.integer_columns or "fbgemm" not in torch.backends.quantized.supported_engines:
         pytest.skip("no 8-bit kernels for this processor")
-    weight, bias = numbers(40, 64, seed=1), numbers(40, seed=2)
+    weight, bias, levels = numbers(40, 64, seed=1), numbers(40, seed=2), quantized.weight_levels(64)
     for nonnegative in (False, True):
         x = numbers(9, 64).relu() if nonnegative else numbers(9, 64)
         monkeypatch.setattr(quantized, "kernels", lambda: None)
-        exact = quantized.QuantizedLinear(weight, bias, nonnegative)(x)
-        monkeypatch.setattr(quantized, "kernels", lambda: compiled)
-        ours = quantized.QuantizedLinear(weight, bias, nonnegative)
+        exact = quantized.QuantizedLinear(weight, bias, nonnegative, levels)(x)
+        monkeypatch.setattr(quantized, "kernels", lambda: used)
+        ours = quantized.QuantizedLinear(weight, bias, nonnegative, levels)
         torch.testing.assert_close(ours(x), exact, rtol=1e-3, atol=1e-2 * float(exact.std()))
         assert torch.equal(ours(x[:1]), ours(x)[:1])
         assert torch.equal(ours(x, rectified=True), ours(x).relu())
@@ -296,6 +304,29 @@ def test_a_machine_without_a_compiler_loses_nothing(tmp_path: Path, monkeypatch:
     with pytest.raises(UserError, match="no C compiler is here"):
         building.build()
     assert library.kernels.__wrapped__() is None
+
+
+def test_which_kernels_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind has a file of its own, so that none is taken for another."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(building.VARIABLE, raising=False)
+    native = building.library_path()
+    monkeypatch.setenv(building.VARIABLE, "on")
+    assert building.library_path() == native
+    monkeypatch.setenv(building.VARIABLE, "avx2")
+    assert building.library_path() != native
+    monkeypatch.setenv(building.VARIABLE, "off")
+    assert library.kernels.__wrapped__() is None
+    monkeypatch.setenv(building.VARIABLE, "sse9")
+    with pytest.raises(UserError, match="off, on, avx2"):
+        library.kernels.__wrapped__()
+
+
+def test_those_for_avx2_have_its_vectors_and_weights_of_7_bits(used: Kernels, request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["compiled"] != "avx2":
+        pytest.skip("other vectors")
+    assert used.lanes == 8
+    assert quantized.weight_levels(64) == quantized.FEWER_WEIGHT_LEVELS
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """The pointer's compiled step: what PyTorch computes, to rounding; a step the same alone and among others."""
 
 import random
-import shutil
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +10,6 @@ from torch import Tensor
 from weitblick.batches.batch import Packed
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import MemorySection
-from weitblick.kernels import build as building
 from weitblick.kernels import library
 from weitblick.kernels.library import Kernels
 from weitblick.model.approved import Approved
@@ -22,17 +19,7 @@ from weitblick.model.words import Pointed, Softmax, WordDistribution
 from weitblick.sentence import candidates
 from weitblick.sentence.sentence_model import DecoderStates
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, building.COMPILERS)) or sys.platform != "linux", reason="no C compiler"
-)
 WORDS, DIMENSION, BEAM = 30, 24, 3
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        return library.load(building.build())
 
 
 @pytest.fixture(autouse=True)

@@ -86,7 +86,7 @@ def test_words_proposed_are_scored_exactly(
     exact = best_words(states, weight, bias, count, forbidden, never, renormalize)
     logits = torch.addmm(bias, states, weight.t())
     padded = nn.functional.pad(logits, (0, -vocabulary % 16), value=-torch.inf)
-    found = best_words_rescored(states, weight, bias, padded, count, forbidden, never, renormalize)
+    found = best_words_rescored(states, weight, bias, lambda _: padded, count, forbidden, never, renormalize)
     values, order = found.log_probabilities.sort(dim=1, descending=True, stable=True)
     real = exact.log_probabilities > -torch.inf
     width = real.shape[1]

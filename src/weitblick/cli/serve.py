@@ -100,10 +100,9 @@ def data_folder() -> Path:
 
 def could_build_kernels() -> bool:
     """Whether kernels for decoding on the CPU are wanted and not there, though they could be built."""
-    from weitblick.kernels.build import COMPILERS, library_path
+    from weitblick.kernels.build import COMPILERS, OFF, library_path, wanted
 
-    unwanted = os.environ.get("WEITBLICK_KERNELS") == "off"
-    return not unwanted and not library_path().exists() and any(map(shutil.which, COMPILERS))
+    return wanted() != OFF and not library_path().exists() and any(map(shutil.which, COMPILERS))
 
 
 def _check_installed() -> None:

@@ -1,4 +1,4 @@
-"""Compiles the C files beside it for this very processor, into the user's cache."""
+"""Compiles the C files beside it for this very processor, or as WEITBLICK_KERNELS says, into the user's cache."""
 
 from __future__ import annotations
 
@@ -13,16 +13,34 @@ from weitblick.errors import UserError
 from weitblick.files import atomic_path, make_folder
 
 FOLDER = Path(__file__).parent
-OPTIONS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-fPIC")
+OPTIONS = ("-O3", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-fPIC")
 COMPILERS = ("cc", "gcc", "clang")
+VARIABLE = "WEITBLICK_KERNELS"
+OFF = "off"
+PROCESSORS = {"on": "-march=native", "avx2": "-march=x86-64-v3"}
+"""What WEITBLICK_KERNELS may say besides OFF, and what is compiled for: this processor, or as it would be for one
+that has AVX2, FMA and F16C and neither AVX-512 nor VNNI."""
+
+
+def wanted() -> str:
+    """OFF, or a key of PROCESSORS."""
+    said = os.environ.get(VARIABLE) or "on"
+    if said != OFF and said not in PROCESSORS:
+        raise UserError(f"{VARIABLE}={said} names no kernels", remedy=f"use one of {', '.join([OFF, *PROCESSORS])}")
+    return said
 
 
 def library_path() -> Path:
     """Where the library for this source and this processor is, or would be."""
     texts = [path.read_text(encoding="utf-8") for path in (*_sources(), *sorted(FOLDER.glob("*.h")))]
-    told = "\n".join([*texts, *OPTIONS, platform.machine(), _processor()])
+    told = "\n".join([*texts, *_options(), platform.machine(), _processor()])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "weitblick" / f"kernels-{hashlib.sha256(told.encode()).hexdigest()[:16]}.so"
+
+
+def _options() -> tuple[str, ...]:
+    """Of the compiler. Kernels that are left out would be compiled for this processor."""
+    return (*OPTIONS, PROCESSORS.get(wanted(), PROCESSORS["on"]))
 
 
 def _sources() -> list[Path]:
@@ -49,7 +67,7 @@ def build() -> Path:
         # Not linked against a library of OpenMP: the one that PyTorch has loaded is to be the only one.
         objects = [written.with_suffix(f".{source.stem}.o") for source in _sources()]
         for source, compiled in zip(_sources(), objects, strict=True):
-            _run([compiler, *OPTIONS, "-c", str(source), "-o", str(compiled)])
+            _run([compiler, *_options(), "-c", str(source), "-o", str(compiled)])
         _run([compiler, "-shared", *map(str, objects), "-o", str(written), "-lm"])
         for compiled in objects:
             compiled.unlink()

@@ -23,9 +23,9 @@ typedef struct {
     double scale;        /* of embeddings */
 } Decoder;
 
-/* Pasts [S, room, 2d] hold the keys and values of `cells` cells, of which this step adds the last K. */
+/* Pasts [S, room, cell] hold the keys and values, 2d numbers, of `cells` cells, of which this step adds the last K. */
 typedef struct {
-    int64_t sentences, hypotheses, cells, room, words;
+    int64_t sentences, hypotheses, cells, room, cell, words;
     const int64_t *tokens;          /* [S * K] */
     const float *position;          /* [d] */
     float *const *pasts;            /* of each layer */
@@ -89,12 +89,12 @@ static const float *leave(const Decoder *decoder, const Norm *own, const Norm *n
     return x;
 }
 
-static void append(const float *projected, int64_t sentences, int64_t hypotheses, int64_t d, float *past, int64_t cells,
-                   int64_t room) {
+static void append(const float *projected, const Step *step, int64_t sentences, int64_t d, float *past) {
+    int64_t each = step->hypotheses;
     for (int64_t s = 0; s < sentences; s++)
-        for (int64_t k = 0; k < hypotheses; k++)
-            memcpy(past + (s * room + cells - hypotheses + k) * 2 * d, projected + (s * hypotheses + k) * 3 * d + d,
-                   sizeof(float) * 2 * d);
+        for (int64_t k = 0; k < each; k++)
+            memcpy(past + (s * step->room + step->cells - each + k) * step->cell,
+                   projected + (s * each + k) * 3 * d + d, sizeof(float) * 2 * d);
 }
 
 /* The sentences from `first` to `end`, which have nothing to do with the others */
@@ -105,7 +105,7 @@ static void some_sentences(const Decoder *decoder, const Step *step, int64_t fir
     float *projected = x + rows * d, *found = projected + rows * 3 * d, *change = found + rows * d;
     float *room = change + rows * d, *wide = room + rows * d, *level = wide + rows * decoder->inner;
     Means means = {(uint8_t *)(level + rows), level, threads};
-    const int64_t past_step[3] = {step->room * 2 * d, 2 * d, width};
+    const int64_t past_step[3] = {step->room * step->cell, step->cell, width};
     const int64_t memory_step[3] = {step->words * d, width, step->words * width};
     const float *past_bias = step->past_bias ? step->past_bias + begin * step->cells : 0;
     const float *memory_bias = step->memory_bias + first * step->words;
@@ -124,7 +124,7 @@ static void some_sentences(const Decoder *decoder, const Step *step, int64_t fir
         int last = l + 1 == decoder->count;
         float *past = step->pasts[l] + first * past_step[0];
         apply(&layer->input, entered, rows, projected, PLAIN, &means);
-        append(projected, sentences, each, d, past, step->cells, step->room);
+        append(projected, step, sentences, d, past);
         attend(projected, 3 * d, past, past + d, past_step, past_bias, 0, sentences, each, heads, width, step->cells,
                found, threads);
         apply(&layer->output, found, rows, change, PLAIN, &means);

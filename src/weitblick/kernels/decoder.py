@@ -12,20 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.kernels.library import Kernels, PackedIntegers
+from weitblick.kernels.linear import LinearLayer, float_layer, integer_layer
 
 ACTIVATIONS = {"relu": 1, "swish": 2}
-
-
-class _Linear(Structure):
-    _fields_ = (
-        ("columns", c_int64),
-        ("inner", c_int64),
-        ("panels", c_void_p),
-        ("bias", c_void_p),
-        ("scale", c_void_p),
-        ("shift", c_void_p),
-        ("zero", c_int64),
-    )
+GAP = 16
+"""Numbers between the keys and values of two cells: a power of two apart, all would compete for a few places of the
+cache."""
 
 
 class _Norm(Structure):
@@ -34,7 +26,7 @@ class _Norm(Structure):
 
 class _Layer(Structure):
     _fields_ = (
-        *((name, _Linear) for name in ("input", "output", "query", "read", "widen", "narrow")),
+        *((name, LinearLayer) for name in ("input", "output", "query", "read", "widen", "narrow")),
         *((name, _Norm) for name in ("attention", "source", "feed_forward")),
     )
 
@@ -51,7 +43,7 @@ class _Decoder(Structure):
 
 class _Step(Structure):
     _fields_ = (
-        *((name, c_int64) for name in ("sentences", "hypotheses", "cells", "room", "words")),
+        *((name, c_int64) for name in ("sentences", "hypotheses", "cells", "room", "cell", "words")),
         ("tokens", c_void_p),
         ("position", c_void_p),
         ("pasts", POINTER(c_void_p)),
@@ -107,16 +99,11 @@ class CompiledDecoder:
         self.decoder.table, self.decoder.scale = table.data_ptr(), scale
         self.space = torch.empty(0)
 
-    def _linear(self, part: nn.Linear | PackedIntegers) -> _Linear:
+    def _linear(self, part: nn.Linear | PackedIntegers) -> LinearLayer:
         if isinstance(part, PackedIntegers):
-            scale, shift = part.scale.data_ptr(), part.shift.data_ptr()
-            return _Linear(
-                part.columns, part.inner, part.panels.data_ptr(), part.bias.data_ptr(), scale, shift, part.zero
-            )
-        packed = self.kernels.packed(part.weight)
-        self.kept.append(packed)
-        bias = None if part.bias is None else part.bias.data_ptr()
-        return _Linear(packed.columns, packed.inner, packed.panels.data_ptr(), bias, None, None, 0)
+            return integer_layer(part)
+        self.kept.append(self.kernels.packed(part.weight))
+        return float_layer(self.kernels, part.weight, part.bias)
 
     def _norm(self, norm: nn.LayerNorm) -> _Norm:
         return _Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)
@@ -131,9 +118,9 @@ class CompiledDecoder:
         memory: Sequence[tuple[Tensor, Tensor]],
         memory_bias: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """tokens [S * K], position [d], of each layer the room of its past [>= S, R, 2d], which this step fills up to
-        `cells`; past_bias [S, 1, K, cells]; keys and values [S, H, W, d / H] of the source of each layer, memory_bias
-        [S, 1, 1, W] -> states [S * K, d] after attention to the source, and final ones."""
+        """tokens [S * K], position [d], of each layer the room of its past [>= S, R, 2d + GAP], which this step fills
+        up to `cells`; past_bias [S, 1, K, cells]; keys and values [S, H, W, d / H] of the source of each layer,
+        memory_bias [S, 1, 1, W] -> states [S * K, d] after attention to the source, and final ones."""
         tokens = tokens.contiguous()
         rows, sentences = len(tokens), len(memory_bias)
         needed = self.kernels.call.space_needed(byref(self.decoder), rows)
@@ -145,7 +132,7 @@ class CompiledDecoder:
             sentences,
             rows // sentences,
             cells,
-            pasts[0].shape[1],
+            *pasts[0].shape[1:],
             memory_bias.shape[-1],
             tokens.data_ptr(),
             position.data_ptr(),

@@ -50,7 +50,7 @@ INLINE void store_bytes(uint8_t *to, vector x, int zero) {
 }
 
 /* x [M, K] -> bytes [M, K] around `zero`, and what a level is worth in each row; K is a multiple of LANES */
-static void quantize(const float *x, int64_t rows, int64_t inner, int zero, uint8_t *bytes, float *level) {
+void quantize(const float *x, int64_t rows, int64_t inner, int zero, uint8_t *bytes, float *level) {
     for (int64_t m = 0; m < rows; m++) {
         const float *row = x + m * inner;
         vector most = all(1e-30f), nothing = all(0);
@@ -73,6 +73,9 @@ INLINE void integer_block(const int rows, const uint8_t *x, const float *level, 
     for (int64_t k = 0; k < inner; k += 4) {
         integers first = *(const integers *)(panel + k * COLUMNS);
         integers second = *(const integers *)(panel + k * COLUMNS + 4 * LANES);
+        /* While several rows keep the processor busy, the next panel comes nearer; one row only reads, and reads on. */
+        if (rows > 1)
+            for (int i = 0; i < 4 * COLUMNS; i += 64) __builtin_prefetch(panel + (inner + k) * COLUMNS + i, 0, 2);
         UNROLL for (int r = 0; r < rows; r++) {
             int32_t four;
             memcpy(&four, x + r * inner + k, 4);
@@ -94,13 +97,12 @@ INLINE void integer_block(const int rows, const uint8_t *x, const float *level, 
     }
 }
 
-/* x [M, K]; scale (of levels), shift (zero times the sum of its weights) and bias of every column, filled up to whole
-   panels; bytes [M, K] and level [M] are room -> out [M, N] */
-void linear_integers(const float *x, int64_t rows, int64_t inner, int zero, const int8_t *packed, const float *scale,
-                     const int32_t *shift, const float *bias, int64_t columns, uint8_t *bytes, float *level, float *out,
-                     int rectified, int threads) {
+/* What `quantize` made of x [M, K]; scale (of levels), shift (zero times the sum of its weights) and bias of every column,
+   filled up to whole panels -> out [M, N] */
+void linear_bytes(const uint8_t *bytes, const float *level, int64_t rows, int64_t inner, const int8_t *packed,
+                  const float *scale, const int32_t *shift, const float *bias, int64_t columns, float *out,
+                  int rectified, int threads) {
     int64_t panels = (columns + COLUMNS - 1) / COLUMNS;
-    quantize(x, rows, inner, zero, bytes, level);
     if (rows * inner * columns < 4 * WORTH) threads = 1;
     for (int64_t top = 0; top < rows; top += INTEGER_TALL) {
         int64_t tall = rows - top < INTEGER_TALL ? rows - top : INTEGER_TALL, blocks = (tall + FEW - 1) / FEW;
@@ -124,10 +126,22 @@ void linear_integers(const float *x, int64_t rows, int64_t inner, int zero, cons
     }
 }
 
+/* The same of x itself; bytes [M, K] and level [M] are room */
+void linear_integers(const float *x, int64_t rows, int64_t inner, int zero, const int8_t *packed, const float *scale,
+                     const int32_t *shift, const float *bias, int64_t columns, uint8_t *bytes, float *level, float *out,
+                     int rectified, int threads) {
+    quantize(x, rows, inner, zero, bytes, level);
+    linear_bytes(bytes, level, rows, inner, packed, scale, shift, bias, columns, out, rectified, threads);
+}
+
 int64_t integer_columns(void) { return COLUMNS; }
 #else
 int64_t integer_columns(void) { return 0; } /* no 8-bit kernels for this processor */
 void pack_integers(const int8_t *weight, int64_t columns, int64_t inner, int8_t *packed) {}
+void quantize(const float *x, int64_t rows, int64_t inner, int zero, uint8_t *bytes, float *level) {}
+void linear_bytes(const uint8_t *bytes, const float *level, int64_t rows, int64_t inner, const int8_t *packed,
+                  const float *scale, const int32_t *shift, const float *bias, int64_t columns, float *out,
+                  int rectified, int threads) {}
 void linear_integers(const float *x, int64_t rows, int64_t inner, int zero, const int8_t *packed, const float *scale,
                      const int32_t *shift, const float *bias, int64_t columns, uint8_t *bytes, float *level, float *out,
                      int rectified, int threads) {}

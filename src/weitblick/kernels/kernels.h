@@ -20,6 +20,10 @@ void linear(const float *x, int64_t rows, int64_t inner, const float *packed, co
 void linear_integers(const float *x, int64_t rows, int64_t inner, int zero, const int8_t *packed, const float *scale,
                      const int32_t *shift, const float *bias, int64_t columns, uint8_t *bytes, float *level, float *out,
                      int rectified, int threads);
+void quantize(const float *x, int64_t rows, int64_t inner, int zero, uint8_t *bytes, float *level);
+void linear_bytes(const uint8_t *bytes, const float *level, int64_t rows, int64_t inner, const int8_t *packed,
+                  const float *scale, const int32_t *shift, const float *bias, int64_t columns, float *out,
+                  int rectified, int threads);
 void add_norm(const float *x, const float *change, const float *weight, const float *bias, float epsilon, int64_t rows,
               int64_t size, float *kept, float *out);
 void attend(const float *queries, int64_t query_step, const float *keys, const float *values, const int64_t *step,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.errors import UserError
-from weitblick.kernels.build import library_path
+from weitblick.kernels.build import OFF, library_path, wanted
 
 MOST_CELLS = 16_384
 """Words that are attended to: their weights lie on the stack."""
@@ -23,12 +22,14 @@ _ARGUMENTS = {
     "linear": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _INT, _INT],
     "add_norm": [_POINTER, _POINTER, _POINTER, _POINTER, _FLOAT, _LONG, _LONG, _POINTER, _POINTER],
     "attend": [_POINTER, _LONG, _POINTER, _POINTER, _POINTER, _POINTER, _INT, *[_LONG] * 5, _POINTER, _INT],
+    "attend_sentences": [_POINTER, _POINTER, _LONG, _LONG, _LONG, _INT, _POINTER, _POINTER, _INT],
     "scores": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _POINTER, _LONG, _POINTER],
     "normalisers": [_POINTER, _LONG, _LONG, _POINTER, _POINTER, _INT],
-    "choose": [_POINTER, *[_LONG] * 4, *[_POINTER, _LONG] * 2, _LONG, _POINTER, _LONG, *[_POINTER] * 5, _INT],
+    "choose": [_POINTER, *[_LONG] * 4, *[_POINTER, _LONG] * 2, _LONG, *[_POINTER] * 3, _INT],
     "pack_integers": [_POINTER, _LONG, _LONG, _POINTER],
     "linear_integers": [_POINTER, _LONG, _LONG, _INT, *[_POINTER] * 4, _LONG, _POINTER, _POINTER, _POINTER, _INT, _INT],
     "decoder_step": [_POINTER, _POINTER, _INT],
+    "choose_of_layer": [_POINTER, _POINTER, _POINTER, _POINTER, _LONG],
     "best": [_POINTER, *[_LONG] * 4, _POINTER, _POINTER, _INT],
 }
 
@@ -73,6 +74,7 @@ class Kernels:
         for name, arguments in _ARGUMENTS.items():
             function = getattr(self.call, name)
             function.argtypes, function.restype = arguments, None
+        self.call.strip_width.argtypes, self.call.strip_width.restype = [], _LONG
         self.call.space_needed.argtypes, self.call.space_needed.restype = [_POINTER, _LONG], _LONG
         self.panel, self.lanes, self.integer_columns = map(self._constant, ("panel_width", "lanes", "integer_columns"))
 
@@ -175,6 +177,26 @@ class Kernels:
         )
         return out
 
+    def attend_sentences(self, projected: Tensor, starts: Tensor, heads: int, causal: bool) -> Tensor:
+        """projected [T, 3d], queries, keys and values of the words of sentences that begin at starts [S] -> [T, d],
+        every word over those of its sentence, with `causal` over those up to itself; d / H is a multiple of `lanes`."""
+        words, size = len(projected), projected.shape[1] // (3 * heads)
+        projected = projected.contiguous()
+        room, out = projected.new_empty(words * 2 * size), projected.new_empty(words, heads * size)
+        bounds = torch.cat([starts, starts.new_tensor([words])])
+        self.call.attend_sentences(
+            projected.data_ptr(),
+            bounds.data_ptr(),
+            len(starts),
+            heads,
+            size,
+            causal,
+            room.data_ptr(),
+            out.data_ptr(),
+            torch.get_num_threads(),
+        )
+        return out
+
     def normalisers(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Of logits [N, V] the highest [N] and the logarithm of the sum of exponentials [N]."""
         highest, normaliser = (logits.new_empty(len(logits)) for _ in range(2))
@@ -206,15 +228,12 @@ class Kernels:
         never: Tensor | None,
         others: Tensor | None,
         end: int,
-        anew: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Log-probabilities and ids [N, count] of the best words of logits [N, V], which are overwritten, and the
         log-probability [N] of the word `end`. The first `forbidden` ids, and `others`, are not chosen; words `never`
-        have no probability. anew: states [N, d], d a multiple of `lanes`, weight [V, d] and bias [V], from which the
-        logits of words that were chosen are computed anew."""
+        have no probability."""
         values, ends = logits.new_empty(len(logits), count), logits.new_empty(len(logits))
         ids = torch.empty(len(logits), count, dtype=torch.long)
-        states, weight, bias = (None, None, None) if anew is None else (x.contiguous() for x in anew)
         self.call.choose(
             logits.data_ptr(),
             *logits.shape,
@@ -223,10 +242,6 @@ class Kernels:
             *_pointer_and_size(never),
             *_pointer_and_size(others),
             end,
-            None if states is None else states.data_ptr(),
-            0 if states is None else states.shape[1],
-            None if weight is None else weight.data_ptr(),
-            None if bias is None else bias.data_ptr(),
             values.data_ptr(),
             ids.data_ptr(),
             ends.data_ptr(),
@@ -263,8 +278,8 @@ def load(path: Path) -> Kernels:
 
 @cache
 def kernels() -> Kernels | None:
-    """Those built for this processor; None without, or if WEITBLICK_KERNELS is off."""
-    if os.environ.get("WEITBLICK_KERNELS") == "off":
+    """Those that are wanted (see `build`), if they have been built."""
+    if wanted() == OFF:
         return None
     path = library_path()
     return load(path) if path.exists() else None

@@ -288,7 +288,7 @@ class WordDistribution:
         if self.decided is not None or s.was_asked:
             return s.step.best(*how)
         if s.quick is not None:
-            return best_words_rescored(s.states, s.weight, s.bias, s.quick(s.states), *how)
+            return best_words_rescored(s.states, s.weight, s.bias, s.quick, *how)
         return best_words(s.states, s.weight, s.bias, *how)
 
     def _restrict(self, table: Tensor, allowed: Allowed) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from weitblick.kernels.library import kernels_for
+from weitblick.kernels.library import PackedIntegers, kernels_for
+from weitblick.kernels.output import choose_words
 from weitblick.kernels.pointer import pointer_kernels
 from weitblick.text.special import EOS
 
@@ -69,12 +71,13 @@ def best_words(
     """
     compiled = kernels_for(states)
     if compiled is not None:
+        never = _never_produced(others, states) if renormalize else None
+        wanted = min(count, len(weight)), forbidden, never, others, EOS
+        if mask is None:
+            return Candidates(*choose_words(compiled, states, weight, bias, None, *wanted))
         logits = compiled.linear(states, weight, bias)  # [N, V]
-        if mask is not None:
-            logits.unflatten(0, (mask.shape[1], -1)).add_(mask.t()[:, None])
-        never = _never_produced(others, logits) if renormalize else None
-        values, ids, end = compiled.choose(logits, min(count, len(weight)), forbidden, never, others, EOS)
-        return Candidates(values, ids, end)
+        logits.unflatten(0, (mask.shape[1], -1)).add_(mask.t()[:, None])
+        return Candidates(*compiled.choose(logits, *wanted))
     # A word a row: the product then reads its larger factor as it stands.
     logits = torch.addmm(bias[:, None], weight, states.t())  # [V, N]
     logits = logits if logits.dtype == torch.float32 else logits.float()
@@ -108,20 +111,20 @@ def best_words_rescored(
     states: Tensor,
     weight: Tensor,
     bias: Tensor,
-    logits: Tensor,
+    quick: Callable[[Tensor], Tensor],
     count: int,
     forbidden: int,
     others: Tensor | None = None,
     renormalize: bool = False,
 ) -> Candidates:
-    """The same from approximate logits [N, V'], which are overwritten: they choose a few words more than `count`, whose
-    logits are then computed anew. V' is a multiple of STRIP, with -inf behind the vocabulary."""
-    compiled = kernels_for(states)
-    if compiled is not None and states.shape[1] % compiled.lanes == 0:
-        never = _never_produced(others, logits) if renormalize else None
-        wanted = min(count + SPARE, len(weight))
-        values, ids, end = compiled.choose(logits, wanted, forbidden, never, others, EOS, (states, weight, bias))
-        return Candidates(values, ids, end)
+    """The same by approximate logits quick(states) [N, V']: they choose a few words more than `count`, whose logits are
+    then computed anew. V' is a multiple of STRIP, with -inf behind the vocabulary."""
+    compiled, packed = kernels_for(states), getattr(quick, "packed", None)
+    if compiled is not None and isinstance(packed, PackedIntegers):
+        never = _never_produced(others, states) if renormalize else None
+        wanted = min(count + SPARE, len(weight)), forbidden, never, others, EOS
+        return Candidates(*choose_words(compiled, states, weight, bias, packed, *wanted))
+    logits = quick(states)
     rows = logits.unflatten(1, (STRIP, -1))  # [N, STRIP, C]: a strip holds every C-th word
     maxima = rows.amax(1)
     highest = maxima.amax(1, keepdim=True)

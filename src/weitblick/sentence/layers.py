@@ -163,12 +163,14 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """[T, d] -> [T, d]"""
-        grid = layout.grid
         if by_rows(x, self.dropout):
-            places = head_places(grid, self.heads)
+            places = head_places(layout.grid, self.heads)
             read = GridAttention.apply(self.input(x), None, places, places, self.causal, self.dropout.mask)
             return self.output(read)
-        results = []
+        compiled = kernels_for(x)
+        if compiled is not None and (x.shape[1] // self.heads) % compiled.lanes == 0 and layout.longest <= MOST_CELLS:
+            return self.output(compiled.attend_sentences(self.input(x), layout.starts, self.heads, self.causal))
+        grid, results = layout.grid, []
         for group, padded in zip(grid.groups, grid.pad(self.input(x)), strict=True):
             q, k, v = (_heads(part, self.heads) for part in padded.chunk(3, -1))
             results.append(

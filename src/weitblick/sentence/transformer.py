@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weitblick.batches.layout import Grid, Layout
 from weitblick.config.recipe import ModelSection
-from weitblick.kernels.decoder import ACTIVATIONS, CompiledDecoder, LayerParts
+from weitblick.kernels.decoder import ACTIVATIONS, GAP, CompiledDecoder, LayerParts
 from weitblick.kernels.library import MOST_CELLS, Kernels, PackedIntegers, kernels_for
 from weitblick.sentence.layers import (
     PAST_ROOM,
@@ -249,7 +249,7 @@ class Transformer(SentenceModel):
         return DecoderStates(attended, self.decoder_norm(x))
 
     def _compiled_step(self, tokens: Tensor, cache: TransformerCache, compiled: CompiledDecoder) -> DecoderStates:
-        rooms = [past.more(len(tokens) // past.sentences, 2 * self.dimension) for past in cache.past]
+        rooms = [past.more(len(tokens) // past.sentences, 2 * self.dimension + GAP) for past in cache.past]
         position = self.target_embedding.positions(cache.length + 1, rooms[0])[cache.length]
         cells = cache.past[0].count
         cache.length += 1
