@@ -103,9 +103,9 @@ static void read_sentences(const Sentences *from, int64_t begin, int64_t end, co
         }
 }
 
-/* Heads `least` to `most` of some queries of one document over all words that each sees, by sparsemax. Word by word with all heads, so
-   that a long document streams through the cache once for all of them. rows [count]: which queries; room: `each` numbers
-   for each head of each query. */
+/* Heads `least` to `most` of some queries of one document over all words that each sees, by sparsemax. Word by word
+   with all heads, so that a long document streams through the cache once for all of them. rows [count]: which queries;
+   room: `each` numbers for each head of each query. */
 static void read_words(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
                        const int64_t *position, int64_t least, int64_t most, const float *queries, float scale,
                        float *room, int64_t each, float *out, float *support) {

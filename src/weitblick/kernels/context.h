@@ -18,8 +18,8 @@ typedef struct {
 INLINE float any_product(const float *a, const float *b, int64_t size) {
     vector total = all(0);
     int64_t i = 0;
-    for (; i + LANES <= size; i += LANES) total += load(a + i) * load(b + i);
-    if (i < size) total += load_some(a + i, size - i) * load_some(b + i, size - i);
+    for (; i + LANES <= size; i += LANES) total = fused(load(a + i), load(b + i), total);
+    if (i < size) total = fused(load_some(a + i, size - i), load_some(b + i, size - i), total);
     return sum(total);
 }
 
@@ -27,8 +27,8 @@ INLINE int is_seen(const Sentences *from, int64_t s, int64_t position) {
     return from->online ? from->position[s] < position : from->position[s] != position;
 }
 
-/* Heads `least` to `most` of some queries of one document over all words that each sees, by softmax. rows [count]: which
-   queries, in the order of their positions; what they read is added to zeros. Support: all sentences that a query sees. */
+/* Heads `least` to `most` of some queries of one document over all words that each sees, by softmax. rows [count]:
+   which queries, in the order of their positions; out is zeros before; support: all sentences that a query sees. */
 void read_words_softly(const Sentences *from, int64_t document, const int64_t *rows, int64_t count,
                        const int64_t *position, int64_t least, int64_t most, const float *queries, float *out,
                        float *support);

@@ -7,7 +7,7 @@
 #include "context.h"
 #include <stdlib.h>
 
-#define TILE 128 /* words: keys and values of a head fit into the second cache many times */
+#define TILE 128 /* words: keys and values of a head, and the weights of a block, stay in the cache */
 #define BLOCK 8  /* queries that share what is loaded of a tile */
 #define MANY 4   /* queries from which it pays to turn keys into columns */
 /* Words this far below the best so far have no weight: 65,000 of them would have less than 1e-6 together. */
@@ -80,7 +80,7 @@ INLINE void score_panel(const float *panel, const int count, const Query *query,
         UNROLL for (int q = 0; q < count; q++) sums[q] = all(0);
         for (int64_t i = lane; i < size; i += LANES) {
             vector keys = load(panel + i * LANES);
-            UNROLL for (int q = 0; q < count; q++) sums[q] += query[q].query[i] * keys;
+            UNROLL for (int q = 0; q < count; q++) sums[q] = fused(all(query[q].query[i]), keys, sums[q]);
         }
         UNROLL for (; n >> level & 1; level++) {
             UNROLL for (int q = 0; q < count; q++) sums[q] = waiting[level][q] + sums[q];
@@ -90,8 +90,9 @@ INLINE void score_panel(const float *panel, const int count, const Query *query,
     UNROLL for (int q = 0; q < count; q++) store(to[q], waiting[levels][q]);
 }
 
-/* Products [TILE] of a query and keys become weights beside what it has read so far; 0: none of them counts */
-INLINE int weigh(const Tile *tile, Query *query, int64_t size, float *scores) {
+/* Products [TILE] of a query and keys become weights beside what it has read so far; 0: none of them counts. Compiled
+   once, so that it rounds alike for all. */
+static __attribute__((noinline)) int weigh(const Tile *tile, Query *query, int64_t size, float *scores) {
     float scale = 1.0f / sqrtf((float)size);
     int64_t end = (tile->words + LANES - 1) / LANES * LANES;
     int64_t from = query->from - tile->begin, to = query->to - tile->begin;
@@ -132,13 +133,13 @@ INLINE void read_turned(const Tile *tile, const Turned *turned, const int count,
         UNROLL for (int q = 0; q < count; q++) sums[q] = load(query[q].out + i);
         for (int64_t w = 0; w < tile->words; w++) {
             vector value = load(turned->values + w * size + i);
-            UNROLL for (int q = 0; q < count; q++) sums[q] += weights[q][w] * value;
+            UNROLL for (int q = 0; q < count; q++) sums[q] = fused(all(weights[q][w]), value, sums[q]);
         }
         UNROLL for (int q = 0; q < count; q++) store(query[q].out + i, sums[q]);
     }
 }
 
-/* All queries [heads][count] read a tile, which is turned for them; room: for keys and values of a tile */
+/* All queries [heads][count] read a tile, which is turned for them; turned [heads]: room for that */
 static void read_together(const Tile *tile, int64_t heads, int64_t count, Query *query, int online, int64_t key_size,
                           int64_t size, Turned *turned) {
     for (int64_t w = 0; w < tile->words; w += LANES) /* all heads of a word lie side by side and are fetched once */
@@ -170,7 +171,7 @@ static void read_apart(const Tile *tile, int64_t heads, int64_t count, Query *qu
         for (int64_t i = 0; i < size; i += LANES) {
             vector total = load(query[q].out + i);
             for (int64_t w = 0; w < tile->words; w++)
-                total += weights[q][w] * load(tile->values[w] + q / count * size + i);
+                total = fused(all(weights[q][w]), load(tile->values[w] + q / count * size + i), total);
             store(query[q].out + i, total);
         }
     }

@@ -55,6 +55,18 @@ INLINE vector larger(vector a, vector b) {
 #endif
 }
 
+/* a b + c, rounded once where the processor can: for sums that two functions must round alike, whatever a compiler makes
+   of them */
+INLINE vector fused(vector a, vector b, vector c) {
+#if defined(__AVX512F__)
+    return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
 INLINE float sum(vector x) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_ps((__m512)x);
