@@ -7,8 +7,7 @@ probable once context is read. With greedy search that is exact.
 With a beam, what is behind at one step may be before at the end, and what is before may lose: there a sentence is
 searched again if context brings another word near to its own at some step (`brought_near`). A rival on another path
 than that of the first translation is missed, and so is what a beam changes elsewhere because all sums have changed a
-little: 12 of 49 and 6 of 34 sentences that a whole second search changes in two samples of 40 documents, in 4 and 2 of
-which the words differ that context decides between.
+little (benchmarks/README.md has how often).
 """
 
 from __future__ import annotations
