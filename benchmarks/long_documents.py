@@ -50,7 +50,7 @@ def main() -> None:
 def translating(translator: Translator, sentences: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     runs = [sentences[i : i + options.short] for i in range(0, len(sentences) - options.short + 1, options.short)]
     sample = runs[:: max(1, len(runs) // options.sample)][: options.sample]
-    list(translator.translate_documents([_document(sample[0][:8])], beam=options.beam))  # warm
+    _measure(translator, [_document(run) for run in sample], options)  # warm
     short = _measure(translator, [_document(run) for run in sample], options)
     long = _measure(translator, [_document(sentences)], options)
     again = _measure(translator, [_document(run) for run in sample], options)

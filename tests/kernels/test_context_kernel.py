@@ -65,16 +65,48 @@ def test_a_step_reads_what_the_definition_says(
     assert torch.equal(batch, each_alone(module, queries, bank))
 
 
-def asked(module: ContextAttention, queries: Tensor) -> tuple[Tensor | None, Tensor]:
+LONG = [2 + (7 * sentence) % 31 for sentence in range(90)]  # words and end of each sentence: some tiles of words
+MANY = [(sentence * 5 % 4 // 3, sentence) for sentence in range(0, 94, 3)]  # some read a document that is not there
+
+
+@pytest.mark.parametrize("strength", [0.3, 6.0], ids=["flat", "peaked"])
+@pytest.mark.parametrize("direction", ["offline", "online"])
+def test_long_documents_are_read_as_the_definition_says(
+    direction: str, strength: float, compiled: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tile by tile; peaked: many words are so far behind the best that they are left out."""
+    monkeypatch.setattr(library, "kernels", lambda: compiled)
+    module = attention(WordAttention, ("sparse", "soft"), direction, True)
+    offered = Layout.of(LONG, [0] * len(LONG), list(range(len(LONG))))
+    queries = numbers(len(MANY), 3) * strength
     with torch.no_grad():
-        rows = module._queries(queries, readers(READERS))
+        bank = module.prepare(numbers(offered.tokens, 1), numbers(offered.tokens, 2), offered)
+        read = module(queries, readers(MANY), bank)
+        defined = module(queries, readers(MANY), bank, need_weights=True)
+    assert defined.weights is not None
+    weights = defined.weights.word_weights
+    assert weights is not None
+    left_out = ((weights > 0) & (weights < 1e-12)).sum() / (weights > 0).sum()
+    assert left_out > 0.3 if strength > 1 else left_out == 0
+    torch.testing.assert_close(read.output, defined.output, atol=1e-5 * max(1, strength), rtol=1e-5)
+    torch.testing.assert_close(read.support, defined.weights.visible.sum(1).float())  # softmax leaves none out
+    batch, _ = bank.reader(*asked(module, queries, MANY), readers(MANY))
+    assert torch.equal(batch, each_alone(module, queries, bank, MANY))
+
+
+Places = list[tuple[int, int]]
+
+
+def asked(module: ContextAttention, queries: Tensor, places: Places = READERS) -> tuple[Tensor | None, Tensor]:
+    with torch.no_grad():
+        rows = module._queries(queries, readers(places))
     return rows.get("sentence_queries"), rows["word_queries"]
 
 
-def each_alone(module: ContextAttention, queries: Tensor, bank) -> Tensor:  # type: ignore[no-untyped-def]
-    sentence_queries, word_queries = asked(module, queries)
+def each_alone(module: ContextAttention, queries: Tensor, bank, places: Places = READERS) -> Tensor:  # type: ignore[no-untyped-def]
+    sentence_queries, word_queries = asked(module, queries, places)
     parts = []
-    for i, place in enumerate(READERS):
+    for i, place in enumerate(places):
         own = None if sentence_queries is None else sentence_queries[i : i + 1]
         parts.append(bank.reader(own, word_queries[i : i + 1], readers([place]))[0])
     return torch.cat(parts)

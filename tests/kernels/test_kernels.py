@@ -210,6 +210,20 @@ def test_a_step_of_the_decoder_is_that_of_its_layers(
             cache.select_hypotheses(chosen)
 
 
+@pytest.mark.parametrize("threads", [2, 3, 5], ids=["two", "as many as not divide sentences", "more than sentences"])
+def test_translations_are_the_same_whatever_the_threads(used: Kernels, threads: int) -> None:
+    own = model()
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, threads):
+            torch.set_num_threads(count)
+            found.append(translations(own, 4, SOURCES))
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1]
+
+
 def test_a_gelu_decoder_goes_layer_by_layer(used: Kernels) -> None:
     own = model(activation="gelu").sentence
     source = pack_source(SOURCES)

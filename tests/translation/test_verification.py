@@ -88,7 +88,29 @@ def test_a_word_that_only_loses_is_reason_enough() -> None:
     scores = torch.tensor([[3.0, 0.0], [2.0, 1.5]])
     after = WordDistribution(softmax, decided=Decided(torch.tensor([5, 6]), torch.tensor([0, 2]), scores))
     labels = torch.tensor([6, 6, 6])
-    assert verification._steps_that_differ(WordDistribution(softmax), after, labels).tolist() == [0]
+    before = WordDistribution(softmax)
+    assert verification._steps_that_differ(before, after, labels, greedy=False).tolist() == [0]
+    assert verification._steps_that_differ(before, after, labels, greedy=True).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "near"),
+    [
+        ([-1.0, -1.5], [-1.0, -1.45], False),  # gains too little
+        ([-1.0, -1.5], [-1.0, -1.2], True),
+        ([-1.0, -1.1], [-1.4, -1.1], True),  # the translation's own word loses
+        ([-1.0, -2.3], [-1.0, -2.0], False),  # gains less than half of what it is still behind
+        ([-1.0, -3.4], [-1.0, -2.4], True),
+        ([-1.0, -9.0], [-1.0, -2.6], False),  # is still too far behind
+        ([-1.5, -1.0], [-1.5, -0.8], True),  # was before and gains
+        ([-1.5, -1.0], [-1.0, -1.2], False),
+    ],
+)
+def test_a_beam_searches_again_where_a_word_is_brought_near(
+    before: list[float], after: list[float], near: bool
+) -> None:
+    then, now = torch.tensor([[-30.0, *before]]), torch.tensor([[-30.0, *after]])
+    assert verification.brought_near(then, now, torch.tensor([1])).tolist() == [near]
 
 
 @pytest.mark.parametrize("words", [list(range(4, 100)), [20, 30, 40]], ids=["all", "three"])

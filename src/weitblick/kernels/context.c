@@ -1,38 +1,9 @@
 /* Context attention of a step of decoding: few queries, each over the sentences of its own document, read where
-   projections left them. Words of sentences without weight are not touched. */
+   projections left them. Words of sentences without weight are not touched. Softmax over all
+   words is in context_words.c. */
 
-#include "kernels.h"
+#include "context.h"
 #include <stdlib.h>
-
-enum { SOFT, SPARSE }; /* how weights are normalised */
-
-/* Sentences with words of all documents, those of a document together and in order, D documents.
-
-   first [D + 1]: of each document; of each sentence its position in the document, how many words it has, and where its
-   keys and values begin: rows of all heads. A key of a head has `size` numbers and, behind them, features of order. */
-typedef struct {
-    int64_t heads, size, sentence_size, word_size, online, sentence_kind, word_kind;
-    const int64_t *first, *position, *words;
-    const float *const *sentence_keys, *const *word_keys, *const *values;
-} Sentences;
-
-INLINE vector load_some(const float *from, int64_t count) {
-#if defined(__AVX512F__)
-    return (vector)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
-#else
-    float some[LANES] = {0};
-    for (int64_t i = 0; i < count; i++) some[i] = from[i];
-    return load(some);
-#endif
-}
-
-INLINE float any_product(const float *a, const float *b, int64_t size) {
-    vector total = all(0);
-    int64_t i = 0;
-    for (; i + LANES <= size; i += LANES) total += load(a + i) * load(b + i);
-    if (i < size) total += load_some(a + i, size - i) * load_some(b + i, size - i);
-    return sum(total);
-}
 
 /* Scores [count] become weights, times `share`; behind them there is room for LANES more. */
 static void normalise(float *scores, int64_t count, int kind, float share) {
@@ -99,10 +70,6 @@ INLINE void add_words(const Sentences *from, int64_t s, int64_t head, const floa
     add(weights, from->values[s] + head * from->size, from->words[s], from->heads * from->size, from->size, to);
 }
 
-INLINE int is_seen(const Sentences *from, int64_t s, int64_t position) {
-    return from->online ? from->position[s] < position : from->position[s] != position;
-}
-
 /* Heads `least` to `most` of some queries of one document: over the sentences that each sees, then over the words of
    those with weight. rows [count]: which queries; room: `each` numbers for each head of each query, and once more. */
 static void read_sentences(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
@@ -136,9 +103,9 @@ static void read_sentences(const Sentences *from, int64_t begin, int64_t end, co
         }
 }
 
-/* Heads `least` to `most` of some queries of one document over all words that each sees. Word by word with all heads, so
-   that a long document streams through the cache once for all of them. rows [count]: which queries; room: `each` numbers
-   for each head of each query. */
+/* Heads `least` to `most` of some queries of one document over all words that each sees, by sparsemax. Word by word
+   with all heads, so that a long document streams through the cache once for all of them. rows [count]: which queries;
+   room: `each` numbers for each head of each query. */
 static void read_words(const Sentences *from, int64_t begin, int64_t end, const int64_t *rows, int64_t count,
                        const int64_t *position, int64_t least, int64_t most, const float *queries, float scale,
                        float *room, int64_t each, float *out, float *support) {
@@ -200,6 +167,10 @@ void read_context(const Sentences *from, int64_t groups, const int64_t *group, c
             memset(support + at, 0, (size_t)(most - least) * sizeof(float));
         }
         if (document[g] < 0) continue;
+        if (!sentence_queries && from->word_kind == SOFT) {
+            read_words_softly(from, document[g], own, count, position, least, most, word_queries, out, support);
+            continue;
+        }
         int64_t begin = from->first[document[g]], end = from->first[document[g] + 1], words = 0, longest = 0;
         for (int64_t s = begin; s < end; s++) {
             words += from->words[s];

@@ -1,8 +1,9 @@
-"""Context attention of a step of decoding as a function of tensors; see context.c."""
+"""Context attention of a step of decoding as a function of tensors; see context.c and context_words.c."""
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Mapping, Sequence
 from ctypes import byref
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from weitblick.kernels.library import Kernels
 KINDS = {"soft": 0, "sparse": 1}
 """How weights are normalised, as context.c counts them; a model with another kind is read without kernels."""
 GROUP = 8
-"""Queries of a document that read it together, so that it streams through the cache once; their scores need room."""
+"""Queries of a document that read it together where their scores are kept, which need room."""
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 _SIZES = ("heads", "size", "sentence_size", "word_size", "online", "sentence_kind", "word_kind")
@@ -32,8 +33,8 @@ class _Sentences(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Readers:
-    """Queries in groups of the same document: group [G + 1] where each begins in rows [N], document [G], or -1, as the
-    tables count it; position [N] of each query."""
+    """Queries in groups of the same document, in the order of their positions: group [G + 1] where each begins in rows
+    [N], document [G], or -1, as the tables count it; position [N] of each query."""
 
     group: np.ndarray
     rows: np.ndarray
@@ -75,6 +76,8 @@ class ContextReader:
             *(KINDS[kind] for kind in kinds),
             *(table.ctypes.data for table in self._tables),
         )
+        # By softmax over all words any number of queries goes through a document together.
+        self.group = GROUP if "sentence_keys" in rows or kinds[1] != "soft" else sys.maxsize
         self._asked: tuple[Layout, _Readers] | None = None  # the last readers, which come again
 
     def _columns(self, layout: Layout, rows: Mapping[str, Tensor]) -> tuple[np.ndarray, ...]:
@@ -119,9 +122,10 @@ class ContextReader:
     def _readers(self, layout: Layout) -> _Readers:
         if self._asked is None or self._asked[0] is not layout:
             wanted = layout.documents.numpy()
-            rows = np.argsort(wanted, kind="stable")
+            rows = np.lexsort((layout.positions.numpy(), wanted))
             _, begins, counts = np.unique(wanted[rows], return_index=True, return_counts=True)
-            starts = [np.arange(begin, begin + count, GROUP) for begin, count in zip(begins, counts, strict=True)]
+            step = min(self.group, max(1, len(rows)))
+            starts = [np.arange(begin, begin + count, step) for begin, count in zip(begins, counts, strict=True)]
             group = np.concatenate([*starts, [len(rows)]]).astype(np.int64)
             of_group = wanted[rows[group[:-1]]]
             place = np.searchsorted(self.documents, of_group).clip(max=max(0, len(self.documents) - 1))

@@ -146,8 +146,9 @@ static void some_sentences(const Decoder *decoder, const Step *step, int64_t fir
 }
 
 void decoder_step(const Decoder *decoder, const Step *step, int threads) {
-    /* Enough sentences: each thread has its own, from the first layer to the last. Else threads share every product. */
-    int64_t parts = step->sentences >= 4 * threads ? threads : 1;
+    /* Each thread has its own sentences, from the first layer to the last: threads that share products wait for each
+       other some forty times a step. They do so only where there are fewer sentences than threads. */
+    int64_t parts = step->sentences >= threads ? threads : 1;
 #pragma omp parallel for num_threads((int)parts) if (parts > 1)
     for (int64_t p = 0; p < parts; p++)
         some_sentences(decoder, step, step->sentences * p / parts, step->sentences * (p + 1) / parts,

@@ -31,6 +31,16 @@ typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alia
 typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 INLINE vector load(const float *from) { return *(const vector *)from; }
+/* The first `count` of LANES numbers, and zeros */
+INLINE vector load_some(const float *from, int64_t count) {
+#if defined(__AVX512F__)
+    return (vector)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
+#else
+    float some[LANES] = {0};
+    for (int64_t i = 0; i < count; i++) some[i] = from[i];
+    return load(some);
+#endif
+}
 INLINE void store(float *to, vector x) { *(vector *)to = x; }
 INLINE vector all(float x) { return x - (vector){0}; }
 /* b where either is not a number: what is not stays so, if it comes second */
@@ -42,6 +52,18 @@ INLINE vector larger(vector a, vector b) {
 #else
     integers which = a > b;
     return (vector)(((integers)a & which) | ((integers)b & ~which));
+#endif
+}
+
+/* a b + c, rounded once where the processor can: for sums that two functions must round alike, whatever a compiler makes
+   of them */
+INLINE vector fused(vector a, vector b, vector c) {
+#if defined(__AVX512F__)
+    return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
 #endif
 }
 

@@ -197,7 +197,11 @@ class StepLogits:
         return self.logits.t().gather(1, ids) - self.normaliser[:, None]
 
     def best(self, count: int, forbidden: int, others: Tensor | None = None, renormalize: bool = False) -> Candidates:
-        """As `best_words`."""
+        """As `best_words`. The logits are spent then."""
+        if self.compiled is not None:
+            never = _never_produced(others, self.logits) if renormalize else None
+            wanted = min(count, len(self.logits))
+            return Candidates(*self.compiled.choose(self.logits.t(), wanted, forbidden, never, others, EOS))
         nothing = torch.zeros_like(self.normaliser)
         end = torch.full_like(nothing, EOS, dtype=torch.long)[:, None]
         return self.best_mixed(nothing, end, nothing[:, None], count, forbidden, others, renormalize)

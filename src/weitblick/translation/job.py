@@ -27,7 +27,7 @@ from weitblick.translation.units import Translation, Unit, join_documents, split
 from weitblick.translation.verification import (
     Verification,
     changed_by_context,
-    nats_to_lose,
+    is_greedy,
     told_by_search,
     worth_verifying,
 )
@@ -220,8 +220,8 @@ class _Passes:
 
     def _changed(self, targets: Sequence[list[int]]) -> Iterator[list[int]]:
         if self.settled:
-            before, less = self._pointing(None), nats_to_lose(self.options)
-            yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context, less)
+            before, greedy = self._pointing(None), is_greedy(self.options)
+            yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context, greedy)
 
     def _changed_as_heard(self, heard: Sequence[_Heard]) -> Iterator[list[int]]:
         bank = None if self.context is None else self.context.bank
@@ -273,7 +273,7 @@ class _Passes:
         listener = None
         if heard is not None:
             found = [self.settled.get(number, []) for number in chosen]
-            listener = Verification(self.model, part, found, nats_to_lose(self.options))
+            listener = Verification(self.model, part, found, is_greedy(self.options))
             heard.append((chosen, listener))
         states = TranslationStates(self.model, part, own, listener)
         return [torch.cat(pair, 1) for pair in states.offered([targets[number] for number in chosen])]

@@ -2,14 +2,16 @@
 
 Of a model whose context decides between some words only (`context.decides`) most sentences come out of the second pass
 as they went in. A sentence is searched again only if, at some step of the translation it has, another word is the most
-probable once context is read, or, with a beam, its own word is less probable than it was. With greedy search that is
-exact; with a beam, a rival that context lifts while it leaves every word of the first translation as it is would be
-missed.
+probable once context is read. With greedy search that is exact.
+
+With a beam, what is behind at one step may be before at the end, and what is before may lose: there a sentence is
+searched again if context brings another word near to its own at some step (`brought_near`). A rival on another path
+than that of the first translation is missed, and so is what a beam changes elsewhere because all sums have changed a
+little (benchmarks/README.md has how often).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -27,8 +29,9 @@ from weitblick.sentence.sentence_model import DecoderStates
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import TranslationOptions
 
-LESS = 0.1
-"""Nats that a word of the first translation must lose for its sentence to be searched again."""
+GAINED, CLOSE = 0.1, 1.5
+"""Nats that another word must gain on that of the first translation, and by which it may then still be behind, for a
+beam to search the sentence again."""
 
 
 def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
@@ -36,10 +39,9 @@ def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
     return model.decides is not None and options.passes == 2 and options.n_best == 1
 
 
-def nats_to_lose(options: TranslationOptions) -> float:
-    """What a word of the first translation must lose for its sentence to be searched again. A greedy search follows the
-    most probable words, whatever they lose."""
-    return math.inf if options.search.beam == 1 else LESS
+def is_greedy(options: TranslationOptions) -> bool:
+    """Whether a search follows the most probable words, whatever else comes near to them."""
+    return options.search.beam == 1
 
 
 def told_by_search(model: DocumentModel, options: TranslationOptions) -> bool:
@@ -57,11 +59,11 @@ class Verification:
     """
 
     def __init__(
-        self, model: DocumentModel, readers: Sources, found: Sequence[Sequence[Hypothesis]], less: float
+        self, model: DocumentModel, readers: Sources, found: Sequence[Sequence[Hypothesis]], greedy: bool
     ) -> None:
-        """readers: who reads where; found: the first translations, none of sentences that are searched anyway; less: as
-        of `nats_to_lose`."""
-        self.model, self.readers, self.found, self.less = model, readers, found, less
+        """readers: who reads where; found: the first translations, none of sentences that are searched anyway; greedy:
+        as of `is_greedy`."""
+        self.model, self.readers, self.found, self.greedy = model, readers, found, greedy
         self.kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # sentence, final, attended, label of each step
 
     def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
@@ -86,8 +88,9 @@ class Verification:
         own = (states * weight[labels]).sum(-1) + bias[labels]
         together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
         expected = (together - own + log_probabilities).exp() >= EXPECTED
-        # A word that is none of these keeps its probability, and none of these can come before it if all have less.
-        return (expected & (torch.isin(labels, words) | (together > own))).nonzero()[:, 0]
+        # A word that is none of these keeps its probability, and none of these can have more than all of them.
+        near = together > (own if self.greedy else own - CLOSE)
+        return (expected & (torch.isin(labels, words) | near)).nonzero()[:, 0]
 
     def changed(self, bank: Bank | None) -> set[int]:
         """The sentences whose translations would change once this context is read."""
@@ -100,7 +103,7 @@ class Verification:
         read = self.model.context(final, attended, layout, bank).states
         decided = self.model.decided(torch.arange(len(read), device=read.device), read, final)
         then = WordDistribution(self.model.softmax(DecoderStates(attended, final)))
-        return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels, self.less)].tolist())
+        return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels, self.greedy)].tolist())
 
 
 @torch.no_grad()
@@ -111,10 +114,10 @@ def changed_by_context(
     targets: IdLists,
     before: Context | None,
     context: Context | None,
-    less: float = LESS,
+    greedy: bool = False,
 ) -> Iterator[list[int]]:
     """Part by part, the sentences whose translations would change between two contexts; memory [T, d]: the states of
-    all sources; targets: the translations found with `before`; less: as of `nats_to_lose`."""
+    all sources; targets: the translations found with `before`; greedy: as of `is_greedy`."""
     # What decides between words changes no state: without a bank before, one pass tells both.
     pointers = [None if offered is None else offered.pointer for offered in (before, context)]
     once = (before is None or before.bank is None) and pointers[0] is pointers[1]
@@ -127,25 +130,30 @@ def changed_by_context(
         else:
             then = model.decode(target, own, source.layout, before, sparing=True).words
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
-        changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens(), less)]] = True
+        changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens(), greedy)]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
         first += target.layout.sentences
 
 
-def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor, nats: float = LESS) -> Tensor:
-    """Steps at which another word is the most probable, or the translation's own is less so by some nats; where
-    pointers say the same before and after, only those that context decides can be."""
+def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels: Tensor, greedy: bool) -> Tensor:
+    """Steps at which another word is the most probable or, if not greedy, is brought near to that of the translation;
+    where pointers say the same before and after, only those that context decides can be."""
     if before.pointed is after.pointed:
         decided = [words.decided.steps for words in (before, after) if words.decided is not None]
         steps = torch.cat([*decided, torch.arange(0, device=before.states.device)]).unique()
     else:
         steps = torch.arange(len(before.states), device=before.states.device)
-    first, second = before.at(steps), after.at(steps)
-    less = second.log_probabilities(labels[steps]) < first.log_probabilities(labels[steps]) - nats
-    return steps[less | (_favourites(first) != _favourites(second))]
+    first, second, own = before.at(steps), after.at(steps), labels[steps]
+    differs = torch.zeros_like(steps, dtype=torch.bool)
+    for rows in first.softmax.chunks():
+        then, now = first.table(rows), second.table(rows)
+        differs[rows] = then.argmax(-1) != now.argmax(-1) if greedy else brought_near(then, now, own[rows])
+    return steps[differs]
 
 
-def _favourites(words: WordDistribution) -> Tensor:
-    """[T] the most probable word of each step."""
-    parts = [words.table(rows).argmax(-1) for rows in words.softmax.chunks()]
-    return torch.cat(parts) if parts else torch.arange(0, device=words.states.device)
+def brought_near(before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
+    """[n] where a word has gained on the label [n] between log-probabilities [n, V]: more than GAINED and half of what
+    it is then behind, which is less than CLOSE."""
+    behind_before, behind = (table.gather(1, labels[:, None]) - table for table in (before, after))
+    gained = behind_before - behind
+    return ((behind < CLOSE) & (gained > GAINED + behind.clamp(min=0) / 2)).any(-1)

@@ -20,7 +20,7 @@ from weitblick.translation.units import Unit
 from weitblick.translation.verification import (
     Verification,
     changed_by_context,
-    nats_to_lose,
+    is_greedy,
     told_by_search,
     worth_verifying,
 )
@@ -64,8 +64,8 @@ def translate_units(
     pointing = _pointing(None, pointer) if first is model else None
     verifying = worth_verifying(model, options)
     told = verifying and pointer is None and told_by_search(model, options)
-    less = nats_to_lose(options)
-    verification = Verification(model, readers, found, less) if told else None
+    greedy = is_greedy(options)
+    verification = Verification(model, readers, found, greedy) if told else None
     states = TranslationStates(model, sources, memory, verification)
     if known is None:
         first_memory = memory if first is model else sources.encode(first.sentence)
@@ -87,7 +87,7 @@ def translate_units(
             if verification is not None:
                 changed = verification.changed(offered.bank)
             else:
-                parts = changed_by_context(model, readers, memory, targets, pointing, context, less)
+                parts = changed_by_context(model, readers, memory, targets, pointing, context, greedy)
                 changed = {index for part in parts for index in part}
             again = [index for index in free if index in changed or not found[index]]
         _translate(model, readers, again, memory, context, options, search, found)
@@ -125,10 +125,18 @@ def _translate(
 
 
 def batches_by_length(sources: Sources, chosen: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Batches of at most `tokens` when padded, at least one sentence each, the longest first."""
+    """Batches of at most `tokens`, and twice that when padded; at least one sentence each, the longest first. So a few
+    sentences of any length, as a second pass has them, are one batch."""
     order = sorted(chosen, key=lambda index: (-int(sources.lengths[index]), index))
-    begin = 0
-    while begin < len(order):
-        size = max(1, tokens // int(sources.lengths[order[begin]]))
-        yield order[begin : begin + size]
-        begin += size
+    batch: list[int] = []
+    total = 0
+    for index in order:
+        length = int(sources.lengths[index])
+        padded = (len(batch) + 1) * int(sources.lengths[batch[0] if batch else index])
+        if batch and (total + length > tokens or padded > 2 * tokens):
+            yield batch
+            batch, total = [], 0
+        batch.append(index)
+        total += length
+    if batch:
+        yield batch
