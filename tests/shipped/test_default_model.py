@@ -1,12 +1,17 @@
 """The model that comes with the package: it loads, translates without being named, and its output is kept."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from weitblick.batches.batch import Packed
 from weitblick.memory import Memory
+from weitblick.sentence.sentence_model import DecoderStates
+from weitblick.translation import window
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
+from weitblick.translation.verification import Expecting
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
 
@@ -67,3 +72,27 @@ def test_a_correction_is_followed(pair: tuple[str, str], again: str, fetched: st
 def test_what_stands_for_no_noun_stays_es(before: str, said: str) -> None:
     translated = Translator.load().translate([before, said]).targets[1]
     assert translated.startswith(("Es ", "Das "))
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_beside_a_memory_only_sentences_that_expect_pronouns_are_verified(
+    beam: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the others would not have changed."""
+    memory = Memory()
+    memory.add(*QUOTA)
+    document = ["We welcome this strategy.", "It is balanced.", "We must raise the cod quota.", "It is too low.", "No."]
+    translator = Translator.load()
+    few = translator.translate(document, memory=memory, beam=beam).targets
+    heard: list[int] = []
+
+    class Every(Expecting):
+        def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
+            super().hear(sentences, target, states)
+            heard.extend(self.sentences)
+            self.sentences |= set(sentences)
+
+    monkeypatch.setattr(window, "Expecting", Every)
+    assert translator.translate(document, memory=memory, beam=beam).targets == few
+    assert 1 in heard
+    assert 4 not in heard

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import IdLists
+from weitblick.batches.batch import IdLists, Packed
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.sentence.sentence_model import DecoderStates
-from weitblick.translation.verification import Verification
+
+
+class Listener(Protocol):
+    """Who wants to know the decoder's states of first translations."""
+
+    def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None: ...
 
 
 class TranslationStates:
@@ -20,10 +26,10 @@ class TranslationStates:
     search found here, as drafts and approved translations, takes a pass of the decoder."""
 
     def __init__(
-        self, model: DocumentModel, sources: Sources, memory: Tensor, verification: Verification | None = None
+        self, model: DocumentModel, sources: Sources, memory: Tensor, listener: Listener | None = None
     ) -> None:
-        """memory [T, d]: the sentence model's own states of the sources; verification: hears all that is heard here."""
-        self.model, self.sources, self.memory, self.verification = model, sources, memory, verification
+        """memory [T, d]: the sentence model's own states of the sources; listener: hears all that is heard here."""
+        self.model, self.sources, self.memory, self.listener = model, sources, memory, listener
         self._words: dict[int, list[int]] = {}  # of the translation that is known of a sentence
         self._offered: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -33,8 +39,8 @@ class TranslationStates:
         keys, values = (rows.split(target.layout.host_lengths) for rows in self.model.offered_by(target, states))
         for place, index in enumerate(sentences):
             self._words[index], self._offered[index] = list(translations[place]), (keys[place], values[place])
-        if self.verification is not None:
-            self.verification.hear(sentences, target, states)
+        if self.listener is not None:
+            self.listener.hear(sentences, target, states)
 
     def offered(self, targets: IdLists) -> list[tuple[Tensor, Tensor]]:
         """Keys and values [W + 1, d] of each of these translations of all sentences."""

@@ -12,6 +12,7 @@ little (benchmarks/README.md has how often).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -25,10 +26,13 @@ from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.model.words import EXPECTED, WordDistribution
+from weitblick.sentence.candidates import normalisers
 from weitblick.sentence.sentence_model import DecoderStates
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import TranslationOptions
 
+ROUNDING = 1e-3
+"""Nats by which logits may differ from one way to compute them to another."""
 GAINED, CLOSE = 0.1, 1.5
 """Nats that another word must gain on that of the first translation, and by which it may then still be behind, for a
 beam to search the sentence again."""
@@ -82,11 +86,9 @@ class Verification:
         return torch.tensor(rows, device=layout.lengths.device)
 
     def _expecting(self, states: Tensor, labels: Tensor, log_probabilities: Tensor) -> Tensor:
+        own, together = _own_and_decided(self.model, states, labels)
         words = self.model.decides
         assert words is not None
-        weight, bias = self.model.sentence.output()
-        own = (states * weight[labels]).sum(-1) + bias[labels]
-        together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
         expected = (together - own + log_probabilities).exp() >= EXPECTED
         # A word that is none of these keeps its probability, and none of these can have more than all of them.
         near = together > (own if self.greedy else own - CLOSE)
@@ -104,6 +106,33 @@ class Verification:
         decided = self.model.decided(torch.arange(len(read), device=read.device), read, final)
         then = WordDistribution(self.model.softmax(DecoderStates(attended, final)))
         return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels, self.greedy)].tolist())
+
+
+class Expecting:
+    """Which translations context can change at all, where a search's log-probabilities are not the model's own, since
+    approved translations are mixed into them: those with a step that expects words between which context decides."""
+
+    def __init__(self, model: DocumentModel) -> None:
+        self.model = model
+        self.sentences: set[int] = set()
+
+    def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
+        """The states of the translations of these sentences."""
+        own, together = _own_and_decided(self.model, states.final, target.next_tokens())
+        least = math.log(EXPECTED) - ROUNDING
+        steps = (together - own >= least).nonzero()[:, 0]  # of all words they can only have less than of one
+        normaliser, _ = normalisers(states.final[steps], *self.model.sentence.output())
+        steps = steps[together[steps] - normaliser >= least]
+        self.sentences |= {sentences[row] for row in target.layout.sentence[steps].unique().tolist()}
+
+
+def _own_and_decided(model: DocumentModel, states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """[T] logits of the words that are said, and of all that context decides between together."""
+    words = model.decides
+    assert words is not None
+    weight, bias = model.sentence.output()
+    own = (states * weight[labels]).sum(-1) + bias[labels]
+    return own, torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
 
 
 @torch.no_grad()
