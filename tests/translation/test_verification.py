@@ -139,6 +139,7 @@ def test_what_a_search_tells_of_expected_words_is_what_a_pass_over_all_words_tel
 
     monkeypatch.setattr(window, "told_by_search", lambda model, options: False)
     monkeypatch.setattr(window, "changed_by_context", passing)
+    monkeypatch.setattr(window, "Expecting", lambda model: None)  # over all sentences
     assert translator.translate(DOCUMENT).targets == with_search
     assert told == passed
     assert told[0]
