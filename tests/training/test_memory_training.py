@@ -14,13 +14,19 @@ from weitblick.training.run import train
 SMALL = ["memory.dimension=8", "memory_stage.documents=24", "memory_stage.dev_documents=12"]
 
 
-def test_a_pointer_is_trained_and_the_rest_left_alone(corpus, tmp_path):
+@pytest.fixture
+def run(corpus, tmp_path):
+    """Trains into a folder of this name."""
     (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
 
     def run(name, *overrides):
         wishes = [f"data.dir={corpus}", f"output={tmp_path / name}", *overrides]
         return train(load_recipe(tmp_path / "recipe.yaml", wishes), quiet=True)
 
+    return run
+
+
+def test_a_pointer_is_trained_and_the_rest_left_alone(run, tmp_path):
     sentence = run("sentence", "stage=sentence", "sentence_stage.updates=3")
     first = run("memory", "stage=memory", f"stage1={sentence}", *SMALL)
     again = run("again", "stage=memory", f"stage1={sentence}", *SMALL)
@@ -41,20 +47,12 @@ def test_a_pointer_is_trained_and_the_rest_left_alone(corpus, tmp_path):
     assert {"memory_past_nats", "memory_project_nats", "memory_random_nats"} <= after.facts.keys()
 
 
-def test_a_corpus_without_related_documents_says_so(corpus, tmp_path):
-    (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
-
-    def run(name, *overrides):
-        wishes = [f"data.dir={corpus}", f"output={tmp_path / name}", *overrides]
-        return train(load_recipe(tmp_path / "recipe.yaml", wishes), quiet=True)
-
+def test_a_corpus_without_related_documents_says_so(run):
     sentence = run("sentence", "stage=sentence", "sentence_stage.updates=1")
     with pytest.raises(UserError, match="use order"):
         run("memory", "stage=memory", f"stage1={sentence}", *SMALL, "memory_stage.runs=related")
 
 
-def test_the_memory_stage_needs_a_model(corpus, tmp_path):
-    (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
-    wishes = [f"data.dir={corpus}", f"output={tmp_path / 'run'}", "stage=memory"]
+def test_the_memory_stage_needs_a_model(run):
     with pytest.raises(UserError, match="stage1"):
-        train(load_recipe(tmp_path / "recipe.yaml", wishes), quiet=True)
+        run("run", "stage=memory")
