@@ -35,7 +35,7 @@ def use(monkeypatch: pytest.MonkeyPatch, kernels: Kernels | None) -> None:
 def pair(chance: random.Random, pointer: MemoryPointer, length: int) -> ApprovedKeys:
     states = torch.randn(length + 1, DIMENSION)
     words = [chance.randrange(3, WORDS) for _ in range(length)]
-    return ApprovedKeys(
+    return ApprovedKeys.of(
         pointer.keys(DecoderStates(states, states)),
         -torch.rand(length + 1) * 25,
         torch.randint(3, WORDS, (length + 1,)),

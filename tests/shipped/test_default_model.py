@@ -1,17 +1,15 @@
 """The model that comes with the package: it loads, translates without being named, and its output is kept."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from weitblick.batches.batch import Packed
+from weitblick.context.module import Bank
 from weitblick.memory import Memory
-from weitblick.sentence.sentence_model import DecoderStates
 from weitblick.translation import window
 from weitblick.translation.translator import DEFAULT_MODEL, Translator
-from weitblick.translation.verification import Expecting
+from weitblick.translation.verification import Verification, changed_by_context
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
 
@@ -75,24 +73,29 @@ def test_what_stands_for_no_noun_stays_es(before: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_beside_a_memory_only_sentences_that_expect_pronouns_are_verified(
-    beam: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And the others would not have changed."""
+def test_beside_a_memory_what_a_search_tells_is_what_a_pass_tells(beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Memory()
     memory.add(*QUOTA)
     document = ["We welcome this strategy.", "It is balanced.", "We must raise the cod quota.", "It is too low.", "No."]
     translator = Translator.load()
-    few = translator.translate(document, memory=memory, beam=beam).targets
-    heard: list[int] = []
+    told: list[set[int]] = []
+    passed: list[set[int]] = []
 
-    class Every(Expecting):
-        def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
-            super().hear(sentences, target, states)
-            heard.extend(self.sentences)
-            self.sentences |= set(sentences)
+    class Listening(Verification):
+        def changed(self, bank: Bank | None) -> set[int]:
+            told.append(super().changed(bank))
+            return told[-1]
 
-    monkeypatch.setattr(window, "Expecting", Every)
-    assert translator.translate(document, memory=memory, beam=beam).targets == few
-    assert 1 in heard
-    assert 4 not in heard
+    def passing(*arguments):  # type: ignore[no-untyped-def]
+        parts = list(changed_by_context(*arguments))
+        passed.append({index for part in parts for index in part})
+        return parts
+
+    monkeypatch.setattr(window, "Verification", Listening)
+    monkeypatch.setattr(window, "changed_by_context", passing)
+    with_search = translator.translate(document, memory=memory, beam=beam).targets
+    monkeypatch.setattr(window, "Verification", lambda *how: None)
+    assert translator.translate(document, memory=memory, beam=beam).targets == with_search
+    assert told == passed
+    assert 1 in told[0]
+    assert 4 not in told[0]

@@ -137,9 +137,8 @@ def test_what_a_search_tells_of_expected_words_is_what_a_pass_over_all_words_tel
         passed.append({index for part in parts for index in part})
         return parts
 
-    monkeypatch.setattr(window, "told_by_search", lambda model, options: False)
+    monkeypatch.setattr(window, "Verification", lambda *how: None)
     monkeypatch.setattr(window, "changed_by_context", passing)
-    monkeypatch.setattr(window, "Expecting", lambda model: None)  # over all sentences
     assert translator.translate(DOCUMENT).targets == with_search
     assert told == passed
     assert told[0]

@@ -5,20 +5,22 @@
 
 #include "vectors.h"
 
-#define TOGETHER 6 /* steps of a sentence that read its keys together: with two keys they fill the registers */
+#define TOGETHER 6 /* steps of a sentence that read its keys together: with two vectors each they fill the registers */
 #define MOST_HIDDEN 256
 #define MOST_FEATURES 32
 
-/* What may be pointed at. Places stand end to end, pair by pair; LANES numbers may be read behind the last of them.
+/* What may be pointed at. Places stand end to end, pair by pair, and every pair is filled up to whole vectors.
 
-   keys [P, size] of length one        ids, previous, favourite [P] words: there, before it, the model's own wish
+   keys [P / LANES, size, LANES] in levels, level [P]: what one is worth, so that keys have length one
+   ids, previous, favourite [P] words: there, before it, the model's own wish
    expected [P] the model's log-probability of the word there         inside [P] 1 where it continues a word
    before, same [P] added to a score: always, and where the word before is the one just written
    first [R + 1] of each reader's candidates; of each candidate: start and length of its places, nearness (taken from
    scores), overlap, and own (1: of the reader's document); a place is told as candidate * width + word */
 typedef struct {
     int64_t size, width;
-    const float *keys;
+    const int8_t *keys;
+    const float *level;
     const int32_t *ids, *previous, *favourite;
     const float *expected, *inside, *before, *same;
     const int64_t *first, *start, *length;
@@ -41,34 +43,48 @@ int64_t pointer_most_hidden(void) { return MOST_HIDDEN; }
 
 INLINE int64_t whole(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* Queries [rows, size] times keys [count, size] -> out, rows `step` apart. Of every product the sum is the same whatever
-   is computed beside it. */
-INLINE void products(const int rows, const float *queries, int64_t size, const float *keys, int64_t count, float *out,
-                     int64_t step) {
-    for (int64_t w = 0; w < count; w += 2) {
-        const float *one = keys + w * size, *other = w + 1 < count ? one + size : one;
-        vector sums[TOGETHER][2];
-        UNROLL for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = all(0);
-        for (int64_t i = 0; i < size; i += LANES) {
-            vector first = load(one + i), second = load(other + i);
-            UNROLL for (int r = 0; r < rows; r++) {
-                vector query = load(queries + r * size + i);
-                sums[r][0] += query * first;
-                sums[r][1] += query * second;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++) {
-            out[r * step + w] = sum(sums[r][0]);
-            if (w + 1 < count) out[r * step + w + 1] = sum(sums[r][1]);
-        }
-    }
+/* LANES levels as numbers */
+INLINE vector numbers(const int8_t *from) {
+#if defined(__AVX512F__)
+    return (vector)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from)));
+#elif defined(__AVX2__)
+    return (vector)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+#else
+    vector found;
+    for (int i = 0; i < LANES; i++) found[i] = from[i];
+    return found;
+#endif
 }
 
-static void similarities(int rows, const float *queries, int64_t size, const float *keys, int64_t count, float *out,
-                         int64_t step) {
+/* Queries [rows, size] times keys [wide, size, LANES] of some levels -> out [rows, wide * LANES], rows `step` apart. Of
+   every product the sum is the same whatever is computed beside it. */
+INLINE void products(const int rows, const int wide, const float *queries, int64_t size, const int8_t *keys,
+                     const float *level, float *out, int64_t step) {
+    vector sums[TOGETHER][2];
+    UNROLL for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = all(0);
+    for (int64_t i = 0; i < size; i++)
+        UNROLL for (int j = 0; j < wide; j++) {
+            vector some = numbers(keys + (j * size + i) * LANES);
+            UNROLL for (int r = 0; r < rows; r++) sums[r][j] = fused(all(queries[r * size + i]), some, sums[r][j]);
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int j = 0; j < wide; j++) store(out + r * step + j * LANES, sums[r][j] * load(level + j * LANES));
+}
+
+/* Of all `count` places of a pair */
+INLINE void of_pair(const int rows, const float *queries, int64_t size, const int8_t *keys, const float *level,
+                    int64_t count, float *out, int64_t step) {
+    int64_t w = 0;
+    for (; w + LANES < count; w += 2 * LANES)
+        products(rows, 2, queries, size, keys + w * size, level + w, out + w, step);
+    if (w < count) products(rows, 1, queries, size, keys + w * size, level + w, out + w, step);
+}
+
+static void similarities(int rows, const float *queries, int64_t size, const int8_t *keys, const float *level,
+                         int64_t count, float *out, int64_t step) {
     switch (rows) {
 #define CASE(R) \
-    case R: products(R, queries, size, keys, count, out, step); break;
+    case R: of_pair(R, queries, size, keys, level, count, out, step); break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
     }
 }
@@ -89,7 +105,7 @@ static void choose(const float *best, int64_t count, float selection, uint8_t *c
     for (int64_t c = 0; c < count; c++) chosen[c] = selection == 0 || z[c] > tau;
 }
 
-/* similar (of candidates, each filled up with zeros to whole vectors) -> scores, in its place; the best of each
+/* similar (of candidates, each filled up to whole vectors) -> scores, in its place; the best of each
    candidate [count]; gives the greatest similarity, at least 0 */
 static float score(const Places *p, int64_t from, int64_t count, int32_t previous, float *similar, float *best) {
     vector likest = all(0);
@@ -167,7 +183,7 @@ static void some_steps(const Places *p, int rows, const float *queries, int64_t 
     if (reader < 0 || p->first[reader] == p->first[reader + 1]) return;
     int64_t room = 0, size = p->size;
     for (int64_t c = p->first[reader]; c < p->first[reader + 1]; c++) room += whole(p->length[c]);
-    float *similar = calloc(room * rows + LANES, sizeof(float)), *own = malloc(sizeof(float) * rows * size);
+    float *similar = malloc(sizeof(float) * room * rows), *own = malloc(sizeof(float) * rows * size);
     for (int r = 0; r < rows; r++) {
         float length = sqrtf(product(queries + r * size, queries + r * size, size));
         length = length > 1e-12f ? length : 1e-12f;
@@ -175,7 +191,7 @@ static void some_steps(const Places *p, int rows, const float *queries, int64_t 
     }
     float *to = similar;
     for (int64_t c = p->first[reader]; c < p->first[reader + 1]; to += whole(p->length[c++]))
-        similarities(rows, own, size, p->keys + p->start[c] * size, p->length[c], to, room);
+        similarities(rows, own, size, p->keys + p->start[c] * size, p->level + p->start[c], p->length[c], to, room);
     for (int r = 0; r < rows; r++)
         one_step(p, reader, (int32_t)previous[r], similar + r * room, most, words + r * 2 * most, weights + r * most,
                  places + r * most, about + r * OF_PLACES);

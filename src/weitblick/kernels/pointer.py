@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from weitblick.kernels.library import Kernels, kernels_for
 
 _POINTER, _LONG, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
-_TABLES = ("keys", "ids", "previous", "favourite", "expected", "inside", "before", "same")
+_TABLES = ("keys", "level", "ids", "previous", "favourite", "expected", "inside", "before", "same")
 _CANDIDATES = ("first", "start", "length", "nearness", "overlap", "own")
 
 
@@ -47,17 +47,9 @@ class PlaceTables:
     def __init__(
         self, tables: dict[str, Tensor], candidates: dict[str, Tensor], width: int, sharpness: float, selection: float
     ) -> None:
-        lanes = 16  # behind the last place there must be something to read
-        kept = {name: nn.functional.pad(tables[name], (0, lanes)).contiguous() for name in _TABLES[1:]}
-        kept |= {"keys": tables["keys"].contiguous(), **{name: candidates[name].contiguous() for name in _CANDIDATES}}
-        self._kept = kept  # the addresses below are those of these tensors
-        self.places = _Places(
-            tables["keys"].shape[1],
-            width,
-            *(kept[name].data_ptr() for name in (*_TABLES, *_CANDIDATES)),
-            sharpness,
-            selection,
-        )
+        self._kept = {name: table.contiguous() for name, table in (tables | candidates).items()}
+        addresses = (self._kept[name].data_ptr() for name in (*_TABLES, *_CANDIDATES))
+        self.places = _Places(tables["keys"].shape[1], width, *addresses, sharpness, selection)
 
 
 @dataclass(frozen=True)

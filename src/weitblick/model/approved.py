@@ -50,7 +50,7 @@ def approved_keys(
         for keys, likely, wanted in zip(*columns, strict=True):
             index, pair = next(waiting)
             own = keys.clone(), likely.clone(), wanted.clone()  # not views: a pair that is kept would keep all others
-            found[index] = ApprovedKeys(*own, pair.source, pair.target, pair.inside)
+            found[index] = ApprovedKeys.of(*own, pair.source, pair.target, pair.inside)
     return [found[index] for index in range(len(approved))]
 
 
@@ -67,16 +67,15 @@ class Approved:
         """`origins`: whatever the caller wants to be told of an approved translation that a word came from."""
         self.pointer, self.readers, self.origins = pointer, readers, origins
         self._bank = Bank(approved, pointer)
+        self._compiled: CompiledPointer | None = None
 
     def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
         kernels = pointer_kernels(states.attended)
         if kernels is not None and self.pointer.section.dimension % kernels.lanes == 0:
-            return self._compiled.point(kernels, states, words, target)
+            if self._compiled is None:
+                self._compiled = CompiledPointer(kernels, self.pointer, self._bank, self.readers)
+            return self._compiled.point(states, words, target)
         return self._plain.point(states, words, target)
-
-    @cached_property
-    def _compiled(self) -> CompiledPointer:
-        return CompiledPointer(self.pointer, self._bank, self.readers)
 
     @cached_property
     def _plain(self) -> PlainPointer:

@@ -16,20 +16,43 @@ from weitblick.text.special import BOS, EOS
 
 Place = tuple[int, int]
 """Document and position of a sentence."""
+MOST_LEVELS, TINY = 127, 1e-12
 
 
 @dataclass(frozen=True)
 class ApprovedKeys:
-    """keys [W + 1, k] of the words of an approved translation and of its end, the log-probabilities [W + 1] that the
-    model gives to these, and what it would have said instead, favourite [W + 1]; word ids of source and translation,
-    and for each word of the translation whether it continues the one before."""
+    """levels [W + 1, k] of the keys of the words of an approved translation and of its end, 8-bit integers, and what
+    one level of each is worth, level [W + 1]; the log-probabilities [W + 1] that the model gives to these words, and
+    what it would have said instead, favourite [W + 1]; word ids of source and translation, and for each word of the
+    translation whether it continues the one before."""
 
-    keys: Tensor
+    levels: Tensor
+    level: Tensor
     expected: Tensor
     favourite: Tensor
     source: Sequence[int]
     words: Sequence[int]
     inside: Sequence[bool]
+
+    @classmethod
+    def of(
+        cls,
+        keys: Tensor,
+        expected: Tensor,
+        favourite: Tensor,
+        source: Sequence[int],
+        words: Sequence[int],
+        inside: Sequence[bool],
+    ) -> ApprovedKeys:
+        """From keys [W + 1, k] themselves."""
+        level = keys.abs().amax(-1).clamp_min(TINY) / MOST_LEVELS
+        levels = (keys / level[:, None]).round().to(torch.int8)
+        return cls(levels, level, expected, favourite, source, words, inside)
+
+    @property
+    def keys(self) -> Tensor:
+        """[W + 1, k] as rounded."""
+        return self.levels * self.level[:, None]
 
     @cached_property
     def read(self) -> Tensor:
@@ -64,23 +87,30 @@ class Bank:
     """P places of approved translations and, behind them, one that is empty.
 
     starts, lengths [pairs] of their places        width  the longest
-    keys [P + 1, k]; ids, previous, inside, expected, favourite [P + 1], as in `pointer.Places`
+    levels [P + 1, k] and level [P + 1] of keys, as in `ApprovedKeys`; ids, previous, inside, expected, favourite [P + 1], as in `pointer.Places`
     """
 
     def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:
         weight = pointer.key.weight
         device = weight.device
         self.approved = approved
-        self.lengths = torch.tensor([len(pair.keys) for pair in approved], device=device)
+        self.lengths = torch.tensor([len(pair.levels) for pair in approved], device=device)
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.width = int(self.lengths.max())
-        self.keys = torch.cat([*(pair.keys for pair in approved), weight.new_zeros(1, len(weight))]).to(weight)
+        nothing = torch.zeros(1, len(weight), dtype=torch.int8, device=device)
+        self.levels = torch.cat([*(pair.levels for pair in approved), nothing]).to(device)
+        self.level = torch.cat([*(pair.level for pair in approved), weight.new_zeros(1)]).float().to(device)
         self.ids = torch.cat([*(pair.read[1:] for pair in approved), torch.tensor([0])]).to(device)
         self.previous = torch.cat([*(pair.read[:-1] for pair in approved), torch.tensor([-1])]).to(device)
         self.inside = torch.cat([*(pair.continuing for pair in approved), torch.tensor([False])]).to(device)
         self.expected = torch.cat([*(pair.expected for pair in approved), weight.new_zeros(1)]).float().to(device)
         none = torch.zeros(1, dtype=torch.long, device=device)
         self.favourite = torch.cat([*(pair.favourite for pair in approved), none]).to(device)
+
+    @cached_property
+    def keys(self) -> Tensor:
+        """[P + 1, k]"""
+        return self.levels * self.level[:, None]
 
     def overlaps(self, reader: Reader) -> list[float]:
         """Of the candidates of a reader."""

@@ -36,14 +36,16 @@ NOBODY = -1
 class CompiledPointer:
     """Of some sentences, the readers, to the pairs of a bank."""
 
-    def __init__(self, pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader]) -> None:
-        self.pointer = pointer
+    def __init__(
+        self, kernels: PointerKernels, pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader]
+    ) -> None:
+        self.kernels, self.pointer = kernels, pointer
         self._numbers = {place: number for number, (place, own) in enumerate(readers.items()) if own.numbers}
-        self._tables = _tables(pointer, bank, readers)
+        self._tables = _tables(pointer, bank, readers, kernels.lanes)
         self._layout: Layout | None = None
         self._readers: Tensor | None = None  # [T] of each step of the layout
 
-    def point(self, kernels: PointerKernels, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
+    def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
         if target.layout is not self._layout:
             self._enter(target.layout)
         if self._readers is None:
@@ -51,11 +53,11 @@ class CompiledPointer:
         compiled = kernels_for(states.attended)
         assert compiled is not None
         queries = compiled.linear(states.attended, self.pointer.key.weight, self.pointer.key.bias)
-        found = kernels.find(self._tables, queries, self._readers, target.tokens, MOST_PLACES)
+        found = self.kernels.find(self._tables, queries, self._readers, target.tokens, MOST_PLACES)
         ids, favourites = found.words.split(MOST_PLACES, 1)
         layers = self.pointer.share_layers
-        if kernels.knows(layers):
-            share, _ = kernels.share(layers, found, *words.look_up(found.words))
+        if self.kernels.knows(layers):
+            share, _ = self.kernels.share(layers, found, *words.look_up(found.words))
         else:
             share = self.pointer.decide(found.weights, ids, favourites, found.about.unbind(1), words.look_up)
             share = share * (found.weights[:, 0] > 0)
@@ -70,17 +72,20 @@ class CompiledPointer:
             self._readers = readers if layout.longest == 1 else readers[layout.sentence]
 
 
-def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader]) -> PlaceTables:
-    inside = bank.inside
+def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader], lanes: int) -> PlaceTables:
+    index, starts = _filled_up(bank, lanes)
+    inside = bank.inside[index]
+    keys = bank.levels[index].unflatten(0, (-1, lanes)).transpose(1, 2)  # [P / lanes, k, lanes]
     before = torch.where(inside, BROKEN_OFF, 0.0)
     same = torch.where(inside, CARRIED_ON - BROKEN_OFF, FOLLOWED)
-    tables = {"keys": bank.keys, "expected": bank.expected, "inside": inside.float(), "before": before, "same": same}
-    tables |= {name: getattr(bank, name).to(torch.int32) for name in ("ids", "previous", "favourite")}
+    tables = {"keys": keys, "inside": inside.float(), "before": before, "same": same}
+    tables |= {name: getattr(bank, name)[index] for name in ("level", "expected")}
+    tables |= {name: getattr(bank, name)[index].to(torch.int32) for name in ("ids", "previous", "favourite")}
     numbers = torch.tensor(list(chain.from_iterable(own.numbers for own in readers.values())), dtype=torch.long)
     distances = torch.tensor(list(chain.from_iterable(own.distances for own in readers.values())))
     candidates = {
         "first": torch.tensor([0, *accumulate(len(own.numbers) for own in readers.values())]),
-        "start": bank.starts[numbers],
+        "start": starts[numbers],
         "length": bank.lengths[numbers],
         "nearness": NEARNESS * distances.log1p(),
         "own": torch.tensor(list(chain.from_iterable(own.own for own in readers.values())), dtype=torch.float),
@@ -88,3 +93,14 @@ def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader])
     }
     chosen = SELECTION if pointer.section.sentence_attention == "sparse" else 0.0
     return PlaceTables(tables, candidates, bank.width, SHARPNESS, chosen)
+
+
+def _filled_up(bank: Bank, lanes: int) -> tuple[Tensor, Tensor]:
+    """Every pair filled up to whole vectors: which place of the bank stands at each place now, the empty one behind
+    the last of a pair; and where pairs start now."""
+    room = (bank.lengths + lanes - 1) // lanes * lanes
+    starts = room.cumsum(0) - room
+    index = torch.full((int(room.sum()),), len(bank.levels) - 1)
+    places = torch.arange(len(bank.levels) - 1)
+    index[places + torch.repeat_interleave(starts - bank.starts, bank.lengths)] = places
+    return index, starts

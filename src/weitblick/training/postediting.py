@@ -200,7 +200,7 @@ class Postediting:
         )  # fmt: skip
         split = zip(*(column.split(lengths) for column in columns), strict=True)
         for (source, words), (said, read, final, total, best, keys, expected, wanted) in zip(pairs, split, strict=True):
-            approved = ApprovedKeys(keys, expected, wanted, source, words, self.pipeline.continuing(words, "target"))
+            approved = ApprovedKeys.of(keys, expected, wanted, source, words, self.pipeline.continuing(words, "target"))
             yield Sentence(source, said, read, final, total, best, approved)
 
 

@@ -27,7 +27,7 @@ from weitblick.translation.units import Unit
 
 NO_POINTER = "this model cannot use approved translations: it has no pointer to them"
 HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.train=... data.dev=..."
-KEY_FORMAT = b"3"
+KEY_FORMAT = b"4"
 """Of what is stored with a pair: `_packed`."""
 MOST_KEPT = 5000
 """Pairs whose keys stay in RAM."""
@@ -277,12 +277,14 @@ def _origin(pair: Pair) -> Origin:
 
 
 def _packed(keys: ApprovedKeys) -> bytes:
-    """How long source and target are; all words as 32-bit, `inside` as 8-bit integers, the others as 16-bit floats."""
+    """How long source and target are; words as 32-bit, `inside` and keys as 8-bit integers, what a level of these is
+    worth as a 32-bit float, `expected` as 16-bit ones."""
     columns = (
         np.asarray(keys.source, dtype="<i4"),
         np.asarray(keys.words, dtype="<i4"),
         np.asarray(keys.inside, dtype=np.uint8),
-        keys.keys.detach().cpu().numpy().astype("<f2"),
+        keys.levels.cpu().numpy(),
+        keys.level.cpu().numpy().astype("<f4"),
         keys.expected.detach().cpu().numpy().astype("<f2"),
         keys.favourite.detach().cpu().numpy().astype("<i4"),
     )
@@ -292,16 +294,17 @@ def _packed(keys: ApprovedKeys) -> bytes:
 
 def _unpacked(data: bytes, dimension: int) -> ApprovedKeys:
     before, count = (int(number) for number in np.frombuffer(data, "<i4", 2))
-    kinds = ("<i4", "<i4", "u1", "<f2", "<f2", "<i4")
-    sizes = (before, count, count, (count + 1) * dimension, count + 1, count + 1)
+    kinds = ("<i4", "<i4", "u1", "i1", "<f4", "<f2", "<i4")
+    sizes = (before, count, count, (count + 1) * dimension, count + 1, count + 1, count + 1)
     parts: list[np.ndarray] = []
     start = 8
     for kind, size in zip(kinds, sizes, strict=True):
         parts.append(np.frombuffer(data, kind, size, start))
         start += parts[-1].nbytes
-    source, words, inside, keys, expected, favourite = parts
+    source, words, inside, levels, level, expected, favourite = parts
     return ApprovedKeys(
-        torch.from_numpy(keys.reshape(count + 1, dimension).astype(np.float32)),
+        torch.from_numpy(levels.reshape(count + 1, dimension).copy()),
+        torch.from_numpy(level.astype(np.float32)),
         torch.from_numpy(expected.astype(np.float32)),
         torch.from_numpy(favourite.astype(np.int64)),
         source.tolist(),

@@ -28,7 +28,6 @@ from weitblick.translation.verification import (
     Verification,
     changed_by_context,
     is_greedy,
-    told_by_search,
     worth_verifying,
 )
 from weitblick.translation.window import batches_by_length
@@ -200,8 +199,7 @@ class _Passes:
         targets = yield from self._drafts()
         for number in range(2, self.options.passes + 1):
             given = [targets.get(unit, []) for unit in range(len(self.units))]
-            told = bool(self.settled) and self.pointer is None and told_by_search(self.model, self.options)
-            heard: list[_Heard] | None = [] if told else None
+            heard: list[_Heard] | None = [] if self.settled and self.model.frozen is None else None
             self.context = self._pointing((yield from self._offered(given, heard)))
             if number == self.options.passes:  # the last pass is that of the steps
                 yield from self._verify(given, heard)
@@ -273,7 +271,7 @@ class _Passes:
         listener = None
         if heard is not None:
             found = [self.settled.get(number, []) for number in chosen]
-            listener = Verification(self.model, part, found, is_greedy(self.options))
+            listener = Verification(self.model, part, found, is_greedy(self.options), self.pointer)
             heard.append((chosen, listener))
         states = TranslationStates(self.model, part, own, listener)
         return [torch.cat(pair, 1) for pair in states.offered([targets[number] for number in chosen])]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from weitblick.context.module import Bank
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
-from weitblick.model.words import EXPECTED, WordDistribution
+from weitblick.model.words import EXPECTED, Pointer, WordDistribution
 from weitblick.sentence.candidates import normalisers
 from weitblick.sentence.sentence_model import DecoderStates
 from weitblick.translation.beam import Hypothesis
@@ -48,91 +48,91 @@ def is_greedy(options: TranslationOptions) -> bool:
     return options.search.beam == 1
 
 
-def told_by_search(model: DocumentModel, options: TranslationOptions) -> bool:
-    """Whether a first search's log-probabilities are those of the model's own softmax, as `Verification` needs them."""
-    generation = model.sentence.generation
-    return model.frozen is None and options.shortlist is None and not (generation.renormalize or generation.free_end)
+@dataclass(frozen=True)
+class _Steps:
+    """Steps of first translations [n]: of which sentence, the decoder's states there, the word before and the word."""
+
+    sentences: Tensor
+    states: DecoderStates
+    previous: Tensor
+    labels: Tensor
 
 
 class Verification:
     """As `changed_by_context`, without a pass of its own: it hears the decoder's states of first translations, and
-    keeps the steps that expect words between which context decides.
-
-    No softmax is needed to find them. What a word has in logits and, as the search has told, in log-probability gives
-    the normaliser of its step, and that the probability of any other word.
+    keeps the steps that expect words between which context decides. For models that find first translations themselves.
     """
 
     def __init__(
-        self, model: DocumentModel, readers: Sources, found: Sequence[Sequence[Hypothesis]], greedy: bool
+        self,
+        model: DocumentModel,
+        readers: Sources,
+        found: Sequence[Sequence[Hypothesis]],
+        greedy: bool,
+        pointer: Pointer | None = None,
     ) -> None:
         """readers: who reads where; found: the first translations, none of sentences that are searched anyway; greedy:
-        as of `is_greedy`."""
-        self.model, self.readers, self.found, self.greedy = model, readers, found, greedy
-        self.kept: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # sentence, final, attended, label of each step
+        as of `is_greedy`; pointer: by which they were found, if there was one."""
+        self.model, self.readers, self.found, self.greedy, self.pointer = model, readers, found, greedy, pointer
+        self.kept: list[_Steps] = []
 
     def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
         """The states of the translations of these sentences."""
-        layout, labels = target.layout, target.next_tokens()
-        steps = self._expecting(states.final, labels, self._log_probabilities(sentences, layout))
-        of_steps = torch.tensor(sentences, device=steps.device)[layout.sentence[steps]]
-        self.kept.append((of_steps, states.final[steps], states.attended[steps], labels[steps]))
+        labels = target.next_tokens()
+        searched = torch.tensor([bool(self.found[index]) for index in sentences], device=labels.device)
+        steps = self._expecting(states.final, labels, searched[target.layout.sentence])
+        if not len(steps):
+            return
+        of_steps = torch.tensor(sentences, device=steps.device)[target.layout.sentence[steps]]
+        own = DecoderStates(states.attended[steps], states.final[steps])
+        self.kept.append(_Steps(of_steps, own, target.tokens[steps], labels[steps]))
 
-    def _log_probabilities(self, sentences: Sequence[int], layout: Layout) -> Tensor:
-        """[T] of every word of some translations; -inf of those that nobody searched."""
-        rows: list[float] = []
-        for index, length in zip(sentences, layout.host_lengths, strict=True):
-            hypotheses = self.found[index]
-            rows += hypotheses[0].word_log_probabilities if hypotheses else [-torch.inf] * length
-        return torch.tensor(rows, device=layout.lengths.device)
-
-    def _expecting(self, states: Tensor, labels: Tensor, log_probabilities: Tensor) -> Tensor:
-        own, together = _own_and_decided(self.model, states, labels)
+    def _expecting(self, states: Tensor, labels: Tensor, among: Tensor) -> Tensor:
+        """Of steps, some of which are `among` those that count, the ones that expect words of `decides`. Few need a
+        softmax to be told: of all words these can only have less than of the one that is said."""
         words = self.model.decides
         assert words is not None
-        expected = (together - own + log_probabilities).exp() >= EXPECTED
-        # A word that is none of these keeps its probability, and none of these can have more than all of them.
-        near = together > (own if self.greedy else own - CLOSE)
-        return (expected & (torch.isin(labels, words) | near)).nonzero()[:, 0]
+        weight, bias = self.model.sentence.output()
+        own = (states * weight[labels]).sum(-1) + bias[labels]
+        together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
+        least = math.log(EXPECTED) - ROUNDING
+        possible = among & (together - own >= least)
+        if self.pointer is None:
+            # A word that is none of these keeps its probability, and none of these can have more than all of them.
+            possible &= torch.isin(labels, words) | (together > own - (0 if self.greedy else CLOSE) - ROUNDING)
+        steps = possible.nonzero()[:, 0]
+        normaliser, _ = normalisers(states[steps], weight, bias)
+        return steps[together[steps] - normaliser >= least]
 
     def changed(self, bank: Bank | None) -> set[int]:
         """The sentences whose translations would change once this context is read."""
-        if not any(len(sentences) for sentences, *_ in self.kept):
+        if not self.kept:
             return set()
-        sentences, final, attended, labels = (torch.cat(column) for column in zip(*self.kept, strict=True))
-        documents, positions = (torch.as_tensor(x)[sentences] for x in (self.readers.documents, self.readers.positions))
-        layout = Layout(torch.ones_like(sentences), documents.to(final.device), positions.to(final.device))
+        final, attended, sentences = (
+            torch.cat(column)
+            for column in zip(*((s.states.final, s.states.attended, s.sentences) for s in self.kept), strict=True)
+        )
         assert self.model.context is not None
-        read = self.model.context(final, attended, layout, bank).states
-        decided = self.model.decided(torch.arange(len(read), device=read.device), read, final)
-        then = WordDistribution(self.model.softmax(DecoderStates(attended, final)))
-        return set(sentences[_steps_that_differ(then, replace(then, decided=decided), labels, self.greedy)].tolist())
+        read = self.model.context(final, attended, self._layout(sentences), bank).states
+        parts = read.split([len(steps.labels) for steps in self.kept])
+        return {number for steps, part in zip(self.kept, parts, strict=True) for number in self._changed(steps, part)}
 
+    def _layout(self, sentences: Tensor) -> Layout:
+        """Of steps, those of a sentence behind each other."""
+        of, counts = sentences.unique_consecutive(return_counts=True)
+        documents, positions = (torch.as_tensor(x)[of.cpu()] for x in (self.readers.documents, self.readers.positions))
+        return Layout(counts, documents.to(counts.device), positions.to(counts.device))
 
-class Expecting:
-    """Which translations context can change at all, where a search's log-probabilities are not the model's own, since
-    approved translations are mixed into them: those with a step that expects words between which context decides."""
-
-    def __init__(self, model: DocumentModel) -> None:
-        self.model = model
-        self.sentences: set[int] = set()
-
-    def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
-        """The states of the translations of these sentences."""
-        own, together = _own_and_decided(self.model, states.final, target.next_tokens())
-        least = math.log(EXPECTED) - ROUNDING
-        steps = (together - own >= least).nonzero()[:, 0]  # of all words they can only have less than of one
-        normaliser, _ = normalisers(states.final[steps], *self.model.sentence.output())
-        steps = steps[together[steps] - normaliser >= least]
-        self.sentences |= {sentences[row] for row in target.layout.sentence[steps].unique().tolist()}
-
-
-def _own_and_decided(model: DocumentModel, states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """[T] logits of the words that are said, and of all that context decides between together."""
-    words = model.decides
-    assert words is not None
-    weight, bias = model.sentence.output()
-    own = (states * weight[labels]).sum(-1) + bias[labels]
-    return own, torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
+    def _changed(self, steps: _Steps, read: Tensor) -> list[int]:
+        """Of some steps whose states are `read` [n, d] once context is."""
+        softmax = self.model.softmax(steps.states)
+        before = WordDistribution(softmax)
+        if self.pointer is not None:
+            packed = Packed(steps.previous, self._layout(steps.sentences))
+            before = replace(before, pointed=self.pointer.point(steps.states, softmax, packed))
+        decided = self.model.decided(torch.arange(len(read), device=read.device), read, steps.states.final)
+        differ = _steps_that_differ(before, replace(before, decided=decided), steps.labels, self.greedy)
+        return steps.sentences[differ].tolist()
 
 
 @torch.no_grad()

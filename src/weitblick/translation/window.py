@@ -18,11 +18,9 @@ from weitblick.translation.track import Track
 from weitblick.translation.translation_states import TranslationStates
 from weitblick.translation.units import Unit
 from weitblick.translation.verification import (
-    Expecting,
     Verification,
     changed_by_context,
     is_greedy,
-    told_by_search,
     worth_verifying,
 )
 
@@ -64,11 +62,10 @@ def translate_units(
     first = model.first_pass()
     pointing = _pointing(None, pointer) if first is model else None
     verifying = worth_verifying(model, options)
-    told = verifying and pointer is None and told_by_search(model, options)
     greedy = is_greedy(options)
-    verification = Verification(model, readers, found, greedy) if told else None
-    expecting = Expecting(model) if verifying and not told and model.frozen is None else None
-    states = TranslationStates(model, sources, memory, verification or expecting)
+    hears = verifying and first is model
+    verification = Verification(model, readers, found, greedy, pointer) if hears else None
+    states = TranslationStates(model, sources, memory, verification)
     if known is None:
         first_memory = memory if first is model else sources.encode(first.sentence)
         search, listener = (options.first_search, states) if options.passes > 1 else (options.search, None)
@@ -89,11 +86,8 @@ def translate_units(
             if verification is not None:
                 changed = verification.changed(offered.bank)
             else:
-                possible = sorted(expecting.sentences) if expecting is not None else list(range(len(units)))
-                chosen, rows = readers.choose(possible), memory.index_select(0, sources.rows(possible))
-                said = [targets[index] for index in possible]
-                parts = changed_by_context(model, chosen, rows, said, pointing, context, greedy)
-                changed = {possible[place] for part in parts for place in part}
+                parts = changed_by_context(model, readers, memory, targets, pointing, context, greedy)
+                changed = {index for part in parts for index in part}
             again = [index for index in free if index in changed or not found[index]]
         _translate(model, readers, again, memory, context, options, search, found)
     return found
