@@ -6,14 +6,14 @@ like it that a translator wants to see them. Only approved text belongs here: no
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 import sqlite3
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import numpy as np
 
 from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableError, connect, is_memory
 from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
@@ -177,9 +177,9 @@ class Memory:
         equal ones the latest. A memory no larger than the limit is given whole, the latest first."""
         if len(self) <= limit:
             return self._pairs("ORDER BY rank DESC")
-        shared = self._shared_words(source)
+        shared = self._shared_words(source, 2 * limit)
         same = self._pairs("WHERE source = ? ORDER BY rank DESC LIMIT ?", source, limit)
-        near = heapq.nlargest(2 * limit, shared, key=lambda id: (shared[id], id))
+        near = list(shared)
         found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({_marks(near)})", *near))}
         order = sorted(found.values(), key=lambda pair: (pair.source == source, shared.get(pair.id, 0.0), pair.rank))
         return order[::-1][:limit]
@@ -219,10 +219,12 @@ class Memory:
         order = "ORDER BY abs(length(source) - ?), rank DESC LIMIT ?"
         return self._pairs(f"WHERE {having} {order}", query, len(source), FUZZY_CANDIDATES)
 
-    def _shared_words(self, source: str) -> dict[int, float]:
-        """Pairs that have words of a source, with the summed weights of these: the rarer a word, the more it tells."""
+    def _shared_words(self, source: str, limit: int) -> dict[int, float]:
+        """At most so many pairs that have words of a source, with the summed weights of these: the rarer a word, the
+        more it tells."""
         words = sorted({word.lower() for word in WORD.findall(source)} - self._common.keys())[:MOST_VALUES]
-        weights: defaultdict[int, float] = defaultdict(float)
+        ids: list[np.ndarray] = []
+        weights: list[float] = []
         with self._lock:
             query = f"SELECT doc, term FROM terms WHERE term IN ({_marks(words)})"
             counts = sorted(self._database.execute(query, words).fetchall())
@@ -232,10 +234,20 @@ class Memory:
                 total += count
                 if total > MOST_ROWS:
                     break
-                weight = math.log(1 + size / count)
-                for (id,) in self._database.execute("SELECT rowid FROM words WHERE words MATCH ?", (f'"{term}"',)):
-                    weights[id] += weight
-        return weights
+                ids.append(self._having(term))
+                weights.append(math.log(1 + size / count))
+        if not ids:
+            return {}
+        found, place = np.unique(np.concatenate(ids), return_inverse=True)
+        summed = np.bincount(place, np.repeat(weights, [len(own) for own in ids]))
+        best = np.lexsort((found, summed))[-limit:]
+        return dict(zip(found[best].tolist(), summed[best].tolist(), strict=True))
+
+    def _having(self, word: str) -> np.ndarray:
+        """Ids of the pairs whose source has a word: as one text, which is read ten times as fast as row by row."""
+        query = "SELECT group_concat(rowid) FROM words WHERE words MATCH ?"
+        (text,) = self._database.execute(query, (f'"{word}"',)).fetchone()
+        return np.fromstring(text or "", np.int64, sep=",")
 
     def _pairs(self, clause: str, *values: object) -> list[Pair]:
         columns = ", ".join(f"pairs.{column}" for column in COLUMNS.split(", "))
