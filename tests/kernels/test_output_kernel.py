@@ -46,7 +46,7 @@ def wished(states: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Te
 @pytest.mark.parametrize("rows", [1, 7, 60])  # the last is worth a second thread
 def test_words_of_a_float32_layer(compiled: Kernels, threads: int, rows: int) -> None:
     states, weight, bias = layer(rows)
-    values, ids, end = choose_words(compiled, states, weight, bias, None, 6, 2, NEVER, OTHERS, EOS)
+    values, ids, end, _ = choose_words(compiled, states, weight, bias, None, 6, 2, NEVER, OTHERS, EOS)
     exact = wished(states, weight, bias, 6)
     assert torch.equal(ids, exact[1])
     torch.testing.assert_close(values, exact[0], rtol=1e-5, atol=1e-5)
@@ -70,7 +70,8 @@ def used(compiled: Kernels, monkeypatch: pytest.MonkeyPatch) -> Kernels:
 def test_words_that_8_bits_propose_are_scored_in_float32(used: Kernels, threads: int) -> None:
     states, weight, bias = layer(200)
     packed = quick_layer(used, weight, bias)
-    values, ids, end = choose_words(used, states, weight, bias, packed, 10, 2, NEVER, OTHERS, EOS)
+    asked = torch.randint(len(weight), (len(states), 7))
+    values, ids, end, told = choose_words(used, states, weight, bias, packed, 10, 2, NEVER, OTHERS, EOS, asked)
     exact_values, exact_ids, exact_end = wished(states, weight, bias, 1)
     best = values.argmax(1, keepdim=True)
     assert (ids.gather(1, best) == exact_ids).float().mean() == 1  # the best is always among those proposed here
@@ -78,6 +79,8 @@ def test_words_that_8_bits_propose_are_scored_in_float32(used: Kernels, threads:
     logits = torch.addmm(bias, states, weight.t())
     differences = values - end[:, None], logits.gather(1, ids) - logits[:, EOS, None]
     torch.testing.assert_close(*differences, rtol=1e-4, atol=1e-4)  # only the normaliser is approximate
+    differences = told - end[:, None], logits.gather(1, asked) - logits[:, EOS, None]
+    torch.testing.assert_close(*differences, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(end, exact_end, rtol=0, atol=0.05)
 
 
@@ -85,15 +88,16 @@ def test_words_that_8_bits_propose_are_scored_in_float32(used: Kernels, threads:
 def test_a_row_is_the_same_alone_and_among_others_with_any_threads(used: Kernels, eight: bool) -> None:
     states, weight, bias = layer(200)
     packed = quick_layer(used, weight, bias) if eight else None
+    asked = torch.randint(len(weight), (len(states), 7))
     found = []
     before = torch.get_num_threads()
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            found.append(choose_words(used, states, weight, bias, packed, 5, 2, None, OTHERS, EOS))
+            found.append(choose_words(used, states, weight, bias, packed, 5, 2, None, OTHERS, EOS, asked))
     finally:
         torch.set_num_threads(before)
-    alone = choose_words(used, states[-1:], weight, bias, packed, 5, 2, None, OTHERS, EOS)
+    alone = choose_words(used, states[-1:], weight, bias, packed, 5, 2, None, OTHERS, EOS, asked[-1:])
     for parts in zip(*found, strict=True):
         assert all(torch.equal(part, parts[0]) for part in parts)
     assert all(torch.equal(one, many[-1:]) for one, many in zip(alone, found[0], strict=True))
@@ -104,7 +108,7 @@ def test_a_row_that_is_not_finite_has_no_probabilities(used: Kernels, eight: boo
     states, weight, bias = layer(3)
     states[1, 5] = torch.nan
     packed = quick_layer(used, weight, bias) if eight else None
-    values, _, end = choose_words(used, states, weight, bias, packed, 5, 2, None, None, EOS)
+    values, _, end, _ = choose_words(used, states, weight, bias, packed, 5, 2, None, None, EOS)
     assert not bool(values[1].isfinite().any())
     assert not bool(end[1].isfinite())
     assert bool(values[[0, 2]].isfinite().all())

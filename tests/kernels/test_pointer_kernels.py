@@ -177,3 +177,30 @@ def test_the_best_words_of_the_mixture(
     if not renormalize:
         table = words.table(slice(0, 7))
         torch.testing.assert_close(ours.log_probabilities, table.gather(1, ours.ids), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [4, 12, 14])
+@pytest.mark.parametrize("first", [2, 3])
+def test_best_words_that_were_kept_are_those_of_all_logits(
+    compiled: Kernels, monkeypatch: pytest.MonkeyPatch, count: int, first: int
+) -> None:
+    """Up to as many as are kept; for more, None."""
+    use(monkeypatch, compiled)
+    torch.manual_seed(7)
+    states, weight, bias = torch.randn(9, 32), torch.randn(700, 32), torch.randn(700)  # more than a strip
+    share, weights = torch.rand(9), torch.rand(9, 6).softmax(1)
+    ids = torch.randint(0, 700, (9, 12))
+    ids[:, 0], ids[:, 1] = 2, ids[:, 2]
+    asked = Softmax(states, weight, bias).ask(ids)
+    step = candidates.StepLogits(states, weight, bias)
+    torch.testing.assert_close(asked.log_probabilities, step.log_probabilities(ids), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(asked.highest, step.highest, rtol=1e-5, atol=1e-5)
+    kept = asked.best_mixed(share, ids[:, :6], weights, count, first)
+    exact = step.best_mixed(share, ids[:, :6], weights, count, first)
+    if count + first > candidates.KEPT:
+        assert kept is None
+        return
+    assert kept is not None
+    assert torch.equal(kept.ids, exact.ids)
+    torch.testing.assert_close(kept.log_probabilities, exact.log_probabilities, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(kept.end, exact.end, rtol=1e-5, atol=1e-5)

@@ -90,4 +90,4 @@ def test_queries_may_be_of_any_size(tmp_path):
         memory.add("No.", "Nein.")
         memory.store_keys({pair: b"abc"}, "model")
         assert memory.keys([*range(2, 50_000), pair], "model") == {pair: b"abc"}
-        assert len(memory.candidates(" ".join(f"w{n}" for n in range(50_000)), 1)) <= 1
+        assert len(memory.candidates([" ".join(f"w{n}" for n in range(50_000))], 1)[0]) <= 1

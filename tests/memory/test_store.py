@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weitblick.errors import UserError
-from weitblick.memory import Memory, store
+from weitblick.memory import Memory, search, store
 
 PAIRS = [
     ("The committee has approved the report.", "Der Ausschuss hat den Bericht angenommen."),
@@ -36,7 +36,7 @@ def test_pairs_are_added_replaced_and_removed(memory):
     assert memory.pair(first).target == "Der Ausschuss hat dem Bericht zugestimmt."
     with pytest.raises(KeyError):
         memory.pair(second)
-    assert all(pair.id != second for pair in memory.candidates("The fisheries policy needs reform.", 1))
+    assert all(pair.id != second for pair in memory.candidates(["The fisheries policy needs reform."], 1)[0])
 
 
 def test_the_same_pair_twice_is_one_pair_and_the_latest(memory):
@@ -88,7 +88,7 @@ def test_matches_are_the_likest_first_and_of_equal_ones_the_latest(memory):
 
 
 def test_near_matches_of_common_words_are_found(monkeypatch):
-    monkeypatch.setattr(store, "MOST_ROWS", 50)
+    monkeypatch.setattr(search, "MOST_ROWS", 50)
     memory = Memory()
     for number in range(200):
         memory.add(f"Thank you for the report on number {number}, Commissioner, and for all of the rest.", "Danke.")
@@ -111,7 +111,7 @@ def test_search_takes_any_text(words):
     memory = Memory()
     for number in range(6):
         memory.add(f'alpha sentence {number} with " and AND', "Ziel")
-    assert len(memory.candidates(" ".join(words), 2)) <= 2
+    assert len(memory.candidates([" ".join(words)], 2)[0]) <= 2
 
 
 def test_candidates_share_the_rarest_words():
@@ -119,7 +119,22 @@ def test_candidates_share_the_rarest_words():
     for number in range(200):
         memory.add(f"The usual sentence number {number} of the debate.", f"Satz {number}")
     wanted = memory.add("The cod quota is too low.", "Die Dorschquote ist zu niedrig.")
-    assert memory.candidates("What does the cod want in the debate?", 5)[0].id == wanted
+    assert memory.candidates(["What does the cod want in the debate?"], 5)[0][0].id == wanted
+
+
+@pytest.mark.parametrize("together", [2, 200])
+def test_many_sources_find_what_each_finds_alone(together, monkeypatch):
+    monkeypatch.setattr(store, "TOGETHER", together)
+    memory = Memory()
+    for number in range(60):
+        memory.add(f"Sentence {number % 7} of debate {number % 11} about {number % 5} fish.", f"Satz {number}")
+    memory.add("Debate 3.", "Eine.")
+    memory.add("Debate 3.", "Andere.")
+    sources = ["Debate 3.", "Sentence 4 about fish", "Nichts!", "", "Debate 3.", "fish 2 debate 10"]
+    found = memory.candidates(sources, 5)
+    assert found == [memory.candidates([source], 5)[0] for source in sources]
+    assert [pair.target for pair in found[0][:2]] == ["Andere.", "Eine."]
+    assert found[2] == []
 
 
 def test_keys_are_kept_until_their_pair_changes(memory):

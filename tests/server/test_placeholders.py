@@ -141,7 +141,7 @@ def test_the_model_reads_names_in_the_memory_where_people_read_the_text(client: 
     other = FileBench(client, "other.docx", as_docx(), bench.project)
     workbench = client.app.state.service.workbench  # type: ignore[attr-defined]
     for document in (bench.document, other.document):
-        (pair,) = workbench.memory_of(document).candidates("Dear K1", 8)
+        ((pair,),) = workbench.memory_of(document).candidates(["Dear K1"], 8)
         assert (pair.source, pair.target) == (
             "Dear K1, your report K2 is ready.",
             "Hallo K1, Rapport K2 liegt vor.",

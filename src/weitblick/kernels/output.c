@@ -7,12 +7,14 @@
 #define WIDE 512 /* words of a strip, whole panels */
 
 /* What is wanted: the `count` best words of each of M rows but for the first `first`, and what `end` has. Words `never`
-   have no part in the distribution, `others` are not chosen. With `weight` [V, d] the layer is approximate: words that
-   are chosen, and `end`, are scored anew. */
+   have no part in the distribution, `others` are not chosen. Words `asked` [M, asks] are told as well. With `weight`
+   [V, d] the layer is approximate: words that are chosen or asked for, and `end`, are scored anew. */
 typedef struct {
     int64_t rows, first, count, end;
     const int64_t *never, *others;
     int64_t nevers, others_count;
+    const int64_t *asked;
+    int64_t asks;
     const float *weight, *bias;
 } Wish;
 
@@ -23,7 +25,7 @@ typedef struct {
     float *level, *logits, *part_values;
     int64_t *part_ids;
     float *highest, *sums; /* [strips, M] */
-    float *values, *ends;
+    float *values, *ends, *asked; /* log-probabilities; of those asked for [M, asks] */
     int64_t *ids;
 } Found;
 
@@ -48,12 +50,18 @@ static void one_strip(const Linear *layer, const float *x, const Wish *wish, con
         float *highest = found->highest + strip * rows + m;
         hide(row, wish->never, wish->nevers, begin, wide);
         if (wish->end >= begin && wish->end < begin + wide) found->ends[m] = row[wish->end - begin];
+        for (int64_t i = m * wish->asks; i < (m + 1) * wish->asks; i++)
+            if (wish->asked[i] >= begin && wish->asked[i] < begin + wide) found->asked[i] = row[wish->asked[i] - begin];
         *sum = sum_of_exponentials(row, wide, highest);
         if (*highest == -INFINITY) *sum = 0;
         hide(row, wish->others, wish->others_count, begin, wide);
         int64_t place = (part * rows + m) * count;
         join_all(row, wide, first, begin, count, found->part_values + place, found->part_ids + place);
     }
+}
+
+INLINE float scored_anew(const Wish *wish, const float *state, int64_t word, int64_t d) {
+    return product(state, wish->weight + word * d, d) + wish->bias[word];
 }
 
 /* The parts of row m together */
@@ -75,11 +83,14 @@ static void finish(const Linear *layer, const float *x, const Wish *wish, const 
         for (int64_t i = 0, at = (p * rows + m) * count; i < count; i++)
             join_highest(found->part_values[at + i], found->part_ids[at + i], count, value, id);
     for (int64_t i = 0; i < count; i++) {
-        if (wish->weight && value[i] > -INFINITY)
-            value[i] = product(x + m * d, wish->weight + id[i] * d, d) + wish->bias[id[i]];
+        if (wish->weight && value[i] > -INFINITY) value[i] = scored_anew(wish, x + m * d, id[i], d);
         value[i] -= normaliser;
     }
-    if (wish->weight) found->ends[m] = product(x + m * d, wish->weight + wish->end * d, d) + wish->bias[wish->end];
+    for (int64_t i = m * wish->asks; i < (m + 1) * wish->asks; i++) {
+        if (wish->weight) found->asked[i] = scored_anew(wish, x + m * d, wish->asked[i], d);
+        found->asked[i] -= normaliser;
+    }
+    if (wish->weight) found->ends[m] = scored_anew(wish, x + m * d, wish->end, d);
     found->ends[m] -= normaliser;
 }
 

@@ -12,7 +12,7 @@ from weitblick.kernels.linear import float_layer, integer_layer
 
 WORTH = 2_000_000
 """Multiplications from which a second thread pays, four times as many of 8 bits: as in vectors.h."""
-_ROOM = ("bytes", "level", "logits", "part_values", "part_ids", "highest", "sums", "values", "ends", "ids")
+_ROOM = ("bytes", "level", "logits", "part_values", "part_ids", "highest", "sums", "values", "ends", "asked", "ids")
 
 
 class _Wish(Structure):
@@ -21,6 +21,8 @@ class _Wish(Structure):
         ("never", c_void_p),
         ("others", c_void_p),
         *((name, c_int64) for name in ("nevers", "others_count")),
+        ("asked", c_void_p),
+        ("asks", c_int64),
         ("weight", c_void_p),
         ("bias", c_void_p),
     )
@@ -41,9 +43,11 @@ def choose_words(
     never: Tensor | None,
     others: Tensor | None,
     end: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """As `Kernels.choose` of the logits of states [N, d] by weight [V, d] and bias [V]. quick: the same layer in 8
-    bits, by which words are chosen that are then scored anew; d is a multiple of `lanes` then."""
+    asked: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `Kernels.choose` of the logits of states [N, d] by weight [V, d] and bias [V], and the log-probabilities of
+    words asked [N, n]. quick: the same layer in 8 bits, by which words are chosen that are then scored anew; d is a
+    multiple of `lanes` then."""
     states, weight = states.contiguous(), weight.contiguous()
     rows, inner = states.shape
     layer = float_layer(kernels, weight, bias) if quick is None else integer_layer(quick)
@@ -53,6 +57,8 @@ def choose_words(
     parts = min(torch.get_num_threads(), strips) if worth else 1
     values, ends = torch.empty(rows, count), torch.empty(rows)
     ids = torch.empty(rows, count, dtype=torch.long)
+    asked = ids.new_empty(rows, 0) if asked is None else asked.contiguous()
+    told = torch.empty(asked.shape)
     room = (
         torch.empty(0 if quick is None else rows * inner, dtype=torch.uint8),
         torch.empty(rows),
@@ -62,6 +68,7 @@ def choose_words(
         *(torch.empty(strips * rows) for _ in range(2)),
         values,
         ends,
+        told,
         ids,
     )
     wish = _Wish(
@@ -73,9 +80,11 @@ def choose_words(
         None if others is None else others.data_ptr(),
         0 if never is None else len(never),
         0 if others is None else len(others),
+        asked.data_ptr(),
+        asked.shape[1],
         None if quick is None else weight.data_ptr(),
         bias.data_ptr(),
     )
     found = _Found(*(x.data_ptr() for x in room))
     kernels.call.choose_of_layer(byref(layer), states.data_ptr(), byref(wish), byref(found), parts)
-    return values, ids, ends
+    return values, ids, ends, told

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "vectors.h"
+#include "words.h"
 
 #define TOGETHER 6 /* steps of a sentence that read its keys together: with two vectors each they fill the registers */
 #define MOST_HIDDEN 256
@@ -64,7 +64,9 @@ INLINE void products(const int rows, const int wide, const float *queries, int64
     UNROLL for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = all(0);
     for (int64_t i = 0; i < size; i++)
         UNROLL for (int j = 0; j < wide; j++) {
-            vector some = numbers(keys + (j * size + i) * LANES);
+            const int8_t *from = keys + (j * size + i) * LANES;
+            vector some = numbers(from);
+            __builtin_prefetch(from + 2 * size * LANES, 0, 2);
             UNROLL for (int r = 0; r < rows; r++) sums[r][j] = fused(all(queries[r * size + i]), some, sums[r][j]);
         }
     UNROLL for (int r = 0; r < rows; r++)
@@ -303,39 +305,35 @@ void decide_share(const Network *network, int64_t steps, int64_t most, const int
     }
 }
 
-/* The best words of (1 - share) softmax + share * weights of words: of each row the `count` best of the model, values
-   and best (logits [N, V] and normaliser [N]), are mixed with words and weights, rows of n, words `step` apart; barred:
-   words below it -> log-probabilities and ids [N, count] of the best, best first, and end [N] of the word `ending` */
-void mix(const float *logits, int64_t rows, int64_t vocabulary, const float *normaliser, const float *values,
-         const int64_t *best, int64_t count, const float *share, const int64_t *words, int64_t step,
-         const float *weights, int64_t n, int64_t barred, int64_t ending, float *found, int64_t *ids, float *end) {
+/* The best words of (1 - share) softmax + share * weights of words. Of each row: values and best, log-probabilities of
+   the `kept` best of the model; words, `step` apart, with weights and the model's own log-probabilities, rows of n;
+   words below `barred` are left out -> log-probabilities and ids [N, count] of the best, best first, and of the word
+   `ending` that of the model in `end` [N] becomes that of the mixture */
+void mix(int64_t rows, const float *values, const int64_t *best, int64_t kept, const float *share, const int64_t *words,
+         int64_t step, const float *weights, const float *own, int64_t n, int64_t barred, int64_t ending, int64_t count,
+         float *found, int64_t *ids, float *end) {
     for (int64_t m = 0; m < rows; m++) {
-        const float *row = logits + m * vocabulary, *weight = weights + m * n;
+        const float *weight = weights + m * n;
         const int64_t *word = words + m * step;
-        float *value = found + m * count, own = share[m], ends = 0, left = log1pf(-own);
-        int64_t *id = ids + m * count, filled = 0;
-        for (int64_t i = 0; i < count + n; i++) {
-            float candidate;
-            int64_t which, known = 0;
-            if (i < count) {
-                which = best[m * count + i];
-                for (int64_t j = 0; j < n; j++) known |= word[j] == which;
-                candidate = values[m * count + i] - normaliser[m] + left;
-            } else {
-                which = word[i - count];
-                for (int64_t j = 0; j < i - count; j++) known |= word[j] == which;
-                float said = 0;
-                for (int64_t j = 0; j < n; j++) said += word[j] == which ? weight[j] : 0.0f;
-                if (which == ending && !known) ends = own * said;
-                candidate = which < barred ? -INFINITY : logf((1 - own) * expf(row[which] - normaliser[m]) + own * said);
-            }
-            if (known) candidate = -INFINITY;
-            if (filled == count && !(candidate > value[count - 1])) continue;
-            int64_t place = filled < count ? filled++ : count - 1;
-            for (; place > 0 && candidate > value[place - 1]; place--)
-                value[place] = value[place - 1], id[place] = id[place - 1];
-            value[place] = candidate, id[place] = which;
+        float *value = found + m * count, of_pointer = share[m], ends = 0, left = log1pf(-of_pointer);
+        int64_t *id = ids + m * count;
+        none_yet(count, barred, value, id);
+        for (int64_t i = 0; i < kept; i++) {
+            int64_t which = best[m * kept + i], known = which < barred;
+            for (int64_t j = 0; j < n; j++) known |= word[j] == which;
+            if (!known) join_highest(values[m * kept + i] + left, which, count, value, id);
         }
-        end[m] = logf((1 - own) * expf(row[ending] - normaliser[m]) + ends);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t which = word[i], known = 0;
+            float said = 0;
+            for (int64_t j = 0; j < i; j++) known |= word[j] == which;
+            if (known) continue;
+            for (int64_t j = i; j < n; j++) said += word[j] == which ? weight[j] : 0.0f;
+            if (which == ending) ends = of_pointer * said;
+            if (which < barred) continue;
+            float both = logf((1 - of_pointer) * expf(own[m * n + i]) + of_pointer * said);
+            join_highest(both, which, count, value, id);
+        }
+        end[m] = logf((1 - of_pointer) * expf(end[m]) + ends);
     }
 }

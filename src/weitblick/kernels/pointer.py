@@ -35,7 +35,7 @@ _ARGUMENTS = {
     "find_places": [_POINTER] * 4 + [_LONG] * 2 + [_POINTER] * 4 + [_INT],
     "decide_share": [_POINTER, _LONG, _LONG, *[_POINTER] * 7],
     "mix": [
-        _POINTER, _LONG, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 2, _LONG, _POINTER, *[_LONG] * 3, *[_POINTER] * 3,
+        _LONG, *[_POINTER] * 2, _LONG, *[_POINTER] * 2, _LONG, *[_POINTER] * 2, *[_LONG] * 4, *[_POINTER] * 3,
     ],
 }  # fmt: skip
 
@@ -133,24 +133,22 @@ class PointerKernels:
 
     def mix(
         self,
-        logits: Tensor,
-        normaliser: Tensor,
         best: tuple[Tensor, Tensor],
-        pointed: tuple[Tensor, Tensor, Tensor],
+        end: Tensor,
+        pointed: tuple[Tensor, Tensor, Tensor, Tensor],
+        count: int,
         barred: int,
         ending: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Of logits [N, V] with normalisers [N], the values and ids [N, count] of the best, mixed with share [N], words
-        [N, n] and weights [N, n] of a pointer: log-probabilities and ids [N, count] of the best, none of them below
-        `barred`, and the log-probability of the word `ending` [N]."""
-        (values, ids), (share, words, weights) = best, pointed
+        """Log-probabilities and ids [N, k] of the model's best words and that of the word `ending`, end [N], mixed with
+        share [N], words [N, n], weights [N, n] of a pointer and the model's own log-probabilities [N, n] of these:
+        the same [N, count] of the best of both, none of them below `barred`."""
+        (values, ids), (share, words, weights, own) = best, pointed
         words = words if words.stride(1) == 1 else words.contiguous()
-        weights, share = weights.contiguous(), share.contiguous()
-        found, chosen, end = torch.empty_like(values), torch.empty_like(ids), torch.empty_like(normaliser)
+        values, ids, weights, own, share = (x.contiguous() for x in (values, ids, weights, own, share))
+        found, chosen, end = values.new_empty(len(values), count), ids.new_empty(len(ids), count), end.clone()
         self.call.mix(
-            logits.data_ptr(),
-            *logits.shape,
-            normaliser.data_ptr(),
+            len(values),
             values.data_ptr(),
             ids.data_ptr(),
             values.shape[1],
@@ -158,9 +156,11 @@ class PointerKernels:
             words.data_ptr(),
             words.stride(0),
             weights.data_ptr(),
+            own.data_ptr(),
             weights.shape[1],
             barred,
             ending,
+            count,
             found.data_ptr(),
             chosen.data_ptr(),
             end.data_ptr(),

@@ -6,24 +6,17 @@ like it that a translator wants to see them. Only approved text belongs here: no
 
 from __future__ import annotations
 
-import math
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import numpy as np
-
 from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableError, connect, is_memory
 from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
+from weitblick.memory.search import MOST_TERMS, Search, marks, parts, words_of
 
-WORD = re.compile(r"\w+")
-MOST_VALUES = 10_000
-"""In a query; SQLite refuses more than 32766."""
-MOST_TERMS = 16
-MOST_ROWS = 3_000
-"""Entries of the index that a search may read: words that more pairs share say little about any of them."""
+TOGETHER = 200
+"""Sources that are searched for in one go; others may have the memory in between."""
 FUZZY_CANDIDATES = 40
 SAMPLE = 24
 LATEST, FILES_JUDGED, FEW = 2000, 4, 6
@@ -172,21 +165,33 @@ class Memory:
             database.execute("UPDATE pairs SET target = ?, rank = ? WHERE id = ?", (target, rank, id))
             database.execute("DELETE FROM keys WHERE id = ?", (id,))
 
-    def candidates(self, source: str, limit: int) -> list[Pair]:
-        """At most so many pairs that share words with a source, the rarer the words the better; the best first, of
-        equal ones the latest. A memory no larger than the limit is given whole, the latest first."""
+    def candidates(self, sources: Sequence[str], limit: int) -> list[list[Pair]]:
+        """For each source at most so many pairs that share words with it, the rarer the words the better; the best
+        first, of equal ones the latest. A memory no larger than the limit is given whole, the latest first."""
         if len(self) <= limit:
-            return self._pairs("ORDER BY rank DESC")
-        shared = self._shared_words(source, 2 * limit)
-        same = self._pairs("WHERE source = ? ORDER BY rank DESC LIMIT ?", source, limit)
-        near = list(shared)
-        found = {pair.id: pair for pair in (*same, *self._pairs(f"WHERE id IN ({_marks(near)})", *near))}
-        order = sorted(found.values(), key=lambda pair: (pair.source == source, shared.get(pair.id, 0.0), pair.rank))
-        return order[::-1][:limit]
+            return [self._pairs("ORDER BY rank DESC")] * len(sources)
+        found: list[list[Pair]] = []
+        for start in range(0, len(sources), TOGETHER):
+            with self._lock:
+                found += self._searched(sources[start : start + TOGETHER], limit)
+        return found
+
+    def _searched(self, sources: Sequence[str], limit: int) -> Iterator[list[Pair]]:
+        search = Search(self._database, sources, self._common)
+        shared = [search.best(number, 2 * limit) for number in range(len(sources))]
+        pairs = {pair.id: pair for pair in self._pairs_of("id", sorted({id for near in shared for id in near}))}
+        latest = sorted(self._pairs_of("source", sorted(set(sources))), key=lambda pair: -pair.rank)
+        same: dict[str, list[Pair]] = {}
+        for pair in latest:
+            same.setdefault(pair.source, []).append(pair)
+        for source, near in zip(sources, shared, strict=True):
+            own = {pair.id: pair for pair in (*same.get(source, ())[:limit], *(pairs[id] for id in near))}
+            order = sorted(own.values(), key=lambda pair: (pair.source == source, near.get(pair.id, 0.0), pair.rank))
+            yield order[::-1][:limit]
 
     def matches(self, source: str, limit: int = 5, at_least: float = 0.75) -> list[Match]:
         """Pairs whose source is like this one, the likest first, of equal ones the latest."""
-        near = self.candidates(source, max(FUZZY_CANDIDATES, limit))
+        (near,) = self.candidates([source], max(FUZZY_CANDIDATES, limit))
         found = _rated(source, near, at_least) or _rated(source, self._alike(source), at_least)
         return sorted(found, key=lambda match: (-match.similarity, -match.pair.rank))[:limit]
 
@@ -194,9 +199,8 @@ class Memory:
         """What a model has stored for these pairs."""
         found: dict[int, bytes] = {}
         with self._lock:
-            for start in range(0, len(ids), MOST_VALUES):
-                some = ids[start : start + MOST_VALUES]
-                query = f"SELECT id, data FROM keys WHERE model = ? AND id IN ({_marks(some)})"
+            for some in parts(ids):
+                query = f"SELECT id, data FROM keys WHERE model = ? AND id IN ({marks(some)})"
                 found.update(self._database.execute(query, (model, *some)).fetchall())
         return found
 
@@ -210,7 +214,7 @@ class Memory:
     def _alike(self, source: str) -> list[Pair]:
         """Pairs of about this length that have the rarer half of its words, all of them: for sentences of words so
         common that none is searched by (Thank you, Mr President)."""
-        words = {word.lower() for word in WORD.findall(source)}
+        words = words_of(source)
         rarest = sorted(words, key=lambda word: (self._common.get(word, 0), word))[: (len(words) + 1) // 2]
         if not words & self._common.keys() or len(rarest) > MOST_TERMS:
             return []
@@ -219,35 +223,9 @@ class Memory:
         order = "ORDER BY abs(length(source) - ?), rank DESC LIMIT ?"
         return self._pairs(f"WHERE {having} {order}", query, len(source), FUZZY_CANDIDATES)
 
-    def _shared_words(self, source: str, limit: int) -> dict[int, float]:
-        """At most so many pairs that have words of a source, with the summed weights of these: the rarer a word, the
-        more it tells."""
-        words = sorted({word.lower() for word in WORD.findall(source)} - self._common.keys())[:MOST_VALUES]
-        ids: list[np.ndarray] = []
-        weights: list[float] = []
-        with self._lock:
-            query = f"SELECT doc, term FROM terms WHERE term IN ({_marks(words)})"
-            counts = sorted(self._database.execute(query, words).fetchall())
-            self._common.update((term, count) for count, term in counts if count > MOST_ROWS)
-            total, size = 0, len(self)
-            for count, term in counts[:MOST_TERMS]:
-                total += count
-                if total > MOST_ROWS:
-                    break
-                ids.append(self._having(term))
-                weights.append(math.log(1 + size / count))
-        if not ids:
-            return {}
-        found, place = np.unique(np.concatenate(ids), return_inverse=True)
-        summed = np.bincount(place, np.repeat(weights, [len(own) for own in ids]))
-        best = np.lexsort((found, summed))[-limit:]
-        return dict(zip(found[best].tolist(), summed[best].tolist(), strict=True))
-
-    def _having(self, word: str) -> np.ndarray:
-        """Ids of the pairs whose source has a word: as one text, which is read ten times as fast as row by row."""
-        query = "SELECT group_concat(rowid) FROM words WHERE words MATCH ?"
-        (text,) = self._database.execute(query, (f'"{word}"',)).fetchone()
-        return np.fromstring(text or "", np.int64, sep=",")
+    def _pairs_of(self, column: str, values: Sequence[object]) -> Iterator[Pair]:
+        for some in parts(values):
+            yield from self._pairs(f"WHERE {column} IN ({marks(some)})", *some)
 
     def _pairs(self, clause: str, *values: object) -> list[Pair]:
         columns = ", ".join(f"pairs.{column}" for column in COLUMNS.split(", "))
@@ -283,7 +261,3 @@ def _rated(source: str, pairs: Iterable[Pair], at_least: float) -> list[Match]:
     ours = tokens(source)
     rated = (Match(pair, similarity(ours, tokens(pair.source), at_least), source) for pair in pairs)
     return [match for match in rated if match.similarity >= at_least and match.similarity > 0]
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))

@@ -87,7 +87,8 @@ class Bank:
     """P places of approved translations and, behind them, one that is empty.
 
     starts, lengths [pairs] of their places        width  the longest
-    levels [P + 1, k] and level [P + 1] of keys, as in `ApprovedKeys`; ids, previous, inside, expected, favourite [P + 1], as in `pointer.Places`
+    levels [P + 1, k] and level [P + 1] of keys, as in `ApprovedKeys`
+    ids, previous, inside, expected, favourite [P + 1], as in `pointer.Places`
     """
 
     def __init__(self, approved: Sequence[ApprovedKeys], pointer: MemoryPointer) -> None:

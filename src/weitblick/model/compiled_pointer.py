@@ -56,12 +56,14 @@ class CompiledPointer:
         found = self.kernels.find(self._tables, queries, self._readers, target.tokens, MOST_PLACES)
         ids, favourites = found.words.split(MOST_PLACES, 1)
         layers = self.pointer.share_layers
+        asked = words.ask(found.words)
         if self.kernels.knows(layers):
-            share, _ = self.kernels.share(layers, found, *words.look_up(found.words))
+            share, _ = self.kernels.share(layers, found, asked.log_probabilities, asked.highest)
         else:
-            share = self.pointer.decide(found.weights, ids, favourites, found.about.unbind(1), words.look_up)
+            told = asked.log_probabilities, asked.highest
+            share = self.pointer.decide(found.weights, ids, favourites, found.about.unbind(1), lambda _: told)
             share = share * (found.weights[:, 0] > 0)
-        return Pointed(share, ids, found.weights, found.places)
+        return Pointed(share, ids, found.weights, found.places, asked)
 
     def _enter(self, layout: Layout) -> None:
         places = zip(layout.documents.tolist(), layout.positions.tolist(), strict=True)
@@ -75,7 +77,7 @@ class CompiledPointer:
 def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader], lanes: int) -> PlaceTables:
     index, starts = _filled_up(bank, lanes)
     inside = bank.inside[index]
-    keys = bank.levels[index].unflatten(0, (-1, lanes)).transpose(1, 2)  # [P / lanes, k, lanes]
+    keys = bank.levels.index_select(0, index).unflatten(0, (-1, lanes)).transpose(1, 2)  # [P / lanes, k, lanes]
     before = torch.where(inside, BROKEN_OFF, 0.0)
     same = torch.where(inside, CARRIED_ON - BROKEN_OFF, FOLLOWED)
     tables = {"keys": keys, "inside": inside.float(), "before": before, "same": same}

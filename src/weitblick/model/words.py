@@ -20,8 +20,10 @@ from torch.utils.checkpoint import checkpoint
 from weitblick.batches.batch import Packed
 from weitblick.sentence.candidates import (
     Allowed,
+    Asked,
     Candidates,
     StepLogits,
+    ask,
     best_words,
     best_words_allowed,
     best_words_of,
@@ -116,6 +118,13 @@ class Softmax:
         normaliser, highest = self._of_all_words
         return self._logits(ids) - normaliser[:, None], highest
 
+    @torch.no_grad()
+    def ask(self, ids: Tensor) -> Asked:
+        """The same, and the best words beside them, where one pass over the vocabulary can tell both."""
+        at_once = self.is_step and not self.was_asked
+        asked = ask(self.states, self.weight, self.bias, self.quick, ids) if at_once else None
+        return Asked(*self.look_up(ids)) if asked is None else asked
+
     @cached_property
     def _of_all_words(self) -> tuple[Tensor, Tensor]:
         """Of each step [T] the normaliser of its logits and its highest log-probability: one pass over the vocabulary
@@ -141,12 +150,14 @@ class Pointed:
     ids      [T, n] the word at each of n places
     weights  [T, n] of the places; sum to one where the share is not 0
     places   [T, n] which place of the memory it is, for whoever explains; None if nobody asked
+    asked    what the model says of the words, these first, if that is known
     """
 
     share: Tensor
     ids: Tensor
     weights: Tensor
     places: Tensor | None = None
+    asked: Asked | None = None
 
     def __getitem__(self, rows: slice | Tensor) -> Pointed:
         places = None if self.places is None else self.places[rows]
@@ -283,6 +294,11 @@ class WordDistribution:
             return best_words_of(self.table(slice(0, len(s))), *how)
         if self.decided is not None:
             s.step.decide(self.decided.ids, self.decided.steps, self.decided.scores)
+        elif self.pointed is not None and self.pointed.asked is not None and others is None and not renormalize:
+            p, asked = self.pointed, self.pointed.asked
+            found = asked.best_mixed(p.share, p.ids, p.weights, count, forbidden)
+            if found is not None:
+                return found
         if self.pointed is not None:
             return s.step.best_mixed(self.pointed.share, self.pointed.ids, self.pointed.weights, *how)
         if self.decided is not None or s.was_asked:

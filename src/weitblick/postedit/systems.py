@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 
@@ -101,11 +102,12 @@ class Simulation:
         pool = before if name == "random" else [*before, *pairs[document]]
         search = Sentences([self._pieces(source) for source, _ in pool])
         origins = [Origin(*pair, sentence=None if n < len(before) else n - len(before)) for n, pair in enumerate(pool)]
+        # A random memory grows with that of `project`, sentence by sentence.
+        first, last = (self._earlier(document), len(pool)) if name == "random" else (len(before), math.inf)
+        seen = [int(min(last, first + index)) for index in range(len(own))]
+        kept = stored_candidates(self.memory, [source for source, _ in own], most, seen)
         rows = []
-        for index, (source, _) in enumerate(own):
-            # A random memory grows with that of `project`, sentence by sentence.
-            visible = min(len(pool), self._earlier(document) + index) if name == "random" else len(before) + index
-            stored = stored_candidates(self.memory, source, most, visible)
+        for (source, _), visible, stored in zip(own, seen, kept, strict=True):
             room = max(most // 2, most - len(stored))
             numbers = search.nearest(self._pieces(source), room, range(visible))
             near = [ApprovedPair(*pool[n], float(visible - 1 - n), origins[n]) for n in numbers]
@@ -165,8 +167,8 @@ class Simulation:
     def _best_of_memory(self, document: Document) -> Pairs:
         if self.memory is None:
             return []
-        best = (pair for source in document.sources for pair in self.memory.candidates(source, 1))
-        return list(dict.fromkeys((pair.source, pair.target) for pair in best))
+        best = self.memory.candidates(list(document.sources), 1)
+        return list(dict.fromkeys((pair.source, pair.target) for pairs in best for pair in pairs))
 
 
 def _without_targets(document: Document) -> Document:

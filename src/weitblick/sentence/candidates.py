@@ -18,6 +18,9 @@ NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translat
 
 STRIP = 16
 """Words whose maximum is taken together: the k best of a vocabulary lie in the k strips with the best maxima."""
+KEPT = 16
+"""Best words kept by a pass that is asked for others: enough for a beam of 6, which wants twice as many, and three
+that cannot be the first."""
 SPARE = 4
 """Words more than are asked for that are scored anew where the first scores are approximate."""
 
@@ -74,7 +77,7 @@ def best_words(
         never = _never_produced(others, states) if renormalize else None
         wanted = min(count, len(weight)), forbidden, never, others, EOS
         if mask is None:
-            return Candidates(*choose_words(compiled, states, weight, bias, None, *wanted))
+            return Candidates(*choose_words(compiled, states, weight, bias, None, *wanted)[:3])
         logits = compiled.linear(states, weight, bias)  # [N, V]
         logits.unflatten(0, (mask.shape[1], -1)).add_(mask.t()[:, None])
         return Candidates(*compiled.choose(logits, *wanted))
@@ -123,7 +126,7 @@ def best_words_rescored(
     if compiled is not None and isinstance(packed, PackedIntegers):
         never = _never_produced(others, states) if renormalize else None
         wanted = min(count + SPARE, len(weight)), forbidden, never, others, EOS
-        return Candidates(*choose_words(compiled, states, weight, bias, packed, *wanted))
+        return Candidates(*choose_words(compiled, states, weight, bias, packed, *wanted)[:3])
     logits = quick(states)
     rows = logits.unflatten(1, (STRIP, -1))  # [N, STRIP, C]: a strip holds every C-th word
     maxima = rows.amax(1)
@@ -167,6 +170,38 @@ def logits_of(states: Tensor, weight: Tensor, bias: Tensor, ids: Tensor) -> Tens
     if compiled is not None and states.shape[1] % compiled.lanes == 0:
         return compiled.scores(states, weight, bias, ids)
     return torch.bmm(weight[ids], states[:, :, None])[:, :, 0].float() + bias[ids]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Log-probabilities [N, n] of words that were asked for and the highest of each hypothesis [N]; where one pass over
+    the vocabulary told both, the KEPT best words as well, any words."""
+
+    log_probabilities: Tensor
+    highest: Tensor
+    best: Candidates | None = None
+
+    def best_mixed(self, share: Tensor, ids: Tensor, weights: Tensor, count: int, forbidden: int) -> Candidates | None:
+        """As `StepLogits.best_mixed` with ids [N, n] that are the first of those asked for; None: too few are kept."""
+        kernels = pointer_kernels(share)
+        if kernels is None or self.best is None or self.best.ids.shape[1] < count + forbidden:
+            return None
+        said = share, ids, weights, self.log_probabilities[:, : ids.shape[1]]
+        best = self.best.log_probabilities, self.best.ids
+        return Candidates(*kernels.mix(best, self.best.end, said, count, forbidden, EOS))
+
+
+def ask(
+    states: Tensor, weight: Tensor, bias: Tensor, quick: Callable[[Tensor], Tensor] | None, ids: Tensor
+) -> Asked | None:
+    """Words ids [N, n] after states [N, d]; quick: as of `best_words_rescored`; None: no kernels for it."""
+    compiled, packed = kernels_for(states), getattr(quick, "packed", None)
+    if compiled is None or len(weight) < KEPT:
+        return None
+    packed = packed if isinstance(packed, PackedIntegers) else None
+    wanted = KEPT, 0, None, None, EOS
+    values, best, end, asked = choose_words(compiled, states, weight, bias, packed, *wanted, ids)
+    return Asked(asked, values.amax(1), Candidates(values, best, end))
 
 
 class StepLogits:
@@ -220,10 +255,11 @@ class StepLogits:
         words of either can be among the best of the mixture. The logits are spent then."""
         kernels = pointer_kernels(self.normaliser)
         if self.compiled is not None and kernels is not None and others is None and not renormalize:
-            rows = self.logits.t()
-            best_own = self.compiled.best(rows, min(count, len(self.logits)), forbidden)
-            mixed = kernels.mix(rows, self.normaliser, best_own, (share, ids, weights), forbidden, EOS)
-            return Candidates(*mixed)
+            wanted = min(count, len(self.logits))
+            values, best = self.compiled.best(self.logits.t(), wanted, forbidden)
+            best_own, end = (values - self.normaliser[:, None], best), self.logits[EOS] - self.normaliser
+            pointed_at = share, ids, weights, self.log_probabilities(ids)
+            return Candidates(*kernels.mix(best_own, end, pointed_at, wanted, forbidden, EOS))
         share = share[:, None]
         same = ids[:, :, None] == ids[:, None]  # [N, n, n]
         said = share * torch.einsum("nab,nb->na", same.to(weights.dtype), weights)

@@ -71,8 +71,8 @@ class VeiledMemory(Memory):
     def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
         return self.of.sample(count)
 
-    def candidates(self, source: str, limit: int) -> list[Pair]:
-        return [self._read(pair) for pair in self.of.candidates(source, limit)]
+    def candidates(self, sources: Sequence[str], limit: int) -> list[list[Pair]]:
+        return [[self._read(pair) for pair in own] for own in self.of.candidates(sources, limit)]
 
     def veiled(self, pair: Pair) -> VeiledPair:
         position = self._rows.get(pair.id)

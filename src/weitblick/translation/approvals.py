@@ -96,8 +96,12 @@ class Approvals:
             return None
         near = {document: Sentences([unit.source for unit in own]) for document, own in approved.items()}
         free = [unit for unit in units if not unit.locked]
+        stored = stored_candidates(
+            memory, [unit.text for unit in free], self.most, [len(approved.get(unit.document, [])) for unit in free]
+        )
         candidates = [
-            self._candidates(unit, approved.get(unit.document, []), near.get(unit.document), memory) for unit in free
+            self._candidates(unit, approved.get(unit.document, []), near.get(unit.document), own)
+            for unit, own in zip(free, stored, strict=True)
         ]
         return self.pointer_to(free, candidates, memory)
 
@@ -130,10 +134,9 @@ class Approvals:
         return Approved(self.pointer, self._keys(list(numbers), origins, memory), readers, origins)
 
     def _candidates(
-        self, unit: Unit, locked: Sequence[Unit], near: Sentences | None, memory: Memory | None
+        self, unit: Unit, locked: Sequence[Unit], near: Sentences | None, stored: Sequence[ApprovedPair]
     ) -> list[ApprovedPair]:
-        """The best of both, half of the places for each as long as there are enough."""
-        stored = stored_candidates(memory, unit.text, self.most, len(locked))
+        """The best of the document and of a memory, half of the places for each as long as there are enough."""
         room = max(self.most // 2, self.most - len(stored))
         own = [locked[number] for number in near.nearest(unit.source, room)] if near is not None else []
         found = [
@@ -262,13 +265,21 @@ def _without_conflicts(candidates: Sequence[ApprovedPair]) -> list[ApprovedPair]
     return list(nearest.values())
 
 
-def stored_candidates(memory: Memory | None, source: str, most: int, nearer: int) -> list[ApprovedPair]:
-    """Pairs of a memory for a sentence, the latest nearest; what its own document has approved (`nearer`) is before."""
+def stored_candidates(
+    memory: Memory | None, sources: Sequence[str], most: int, nearer: Sequence[int]
+) -> list[list[ApprovedPair]]:
+    """Pairs of a memory for each sentence, the latest nearest; what its own document has approved (`nearer`, how many)
+    is before."""
     if memory is None:
-        return []
-    pairs = memory.candidates(source, most)
+        return [[] for _ in sources]
+    return [
+        _by_rank(pairs, min(before, MOST_NEARER))
+        for pairs, before in zip(memory.candidates(sources, most), nearer, strict=True)
+    ]
+
+
+def _by_rank(pairs: Sequence[Pair], nearer: int) -> list[ApprovedPair]:
     order = {pair.id: number for number, pair in enumerate(sorted(pairs, key=lambda pair: -pair.rank))}
-    nearer = min(nearer, MOST_NEARER)
     return [ApprovedPair(pair.source, pair.target, float(nearer + order[pair.id]), _origin(pair)) for pair in pairs]
 
 
