@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weitblick.model.sources import Sources
-from weitblick.translation.window import batches_by_length
+from weitblick.translation.passes import batches_by_length
 
 
 def sources(lengths: list[int]) -> Sources:

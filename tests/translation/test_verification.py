@@ -10,7 +10,7 @@ from weitblick.context.module import Bank
 from weitblick.documents.document import Document, Sentence
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.words import Decided, Softmax, WordDistribution
-from weitblick.translation import job, verification, window
+from weitblick.translation import job, passes, verification, window
 from weitblick.translation.job import DocumentJob
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
@@ -32,13 +32,13 @@ def everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
-    search = window.beam_search
+    search = passes.beam_search
 
     def counting(model, memory, source, *how):  # type: ignore[no-untyped-def]
         counts.append(source.sentences)
         return search(model, memory, source, *how)
 
-    monkeypatch.setattr(window, "beam_search", counting)
+    monkeypatch.setattr(passes, "beam_search", counting)
     return counts
 
 

@@ -17,9 +17,10 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.model.sources import Sources
 from weitblick.model.words import Pointer
 from weitblick.sentence.sentence_model import SentenceModel
-from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
+from weitblick.translation.beam import Hypothesis, SearchOptions
 from weitblick.translation.kept import KeptStates
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.passes import batches_by_length, pointing, search_batch
 from weitblick.translation.portions import blocks, groups
 from weitblick.translation.translation_states import TranslationStates
 from weitblick.translation.translator import Translator
@@ -30,7 +31,6 @@ from weitblick.translation.verification import (
     is_greedy,
     worth_verifying,
 )
-from weitblick.translation.window import batches_by_length
 
 LIFTED, CLOSE = 0.5, 3.0
 """Nats by which approved translations must lift a word, and by which it may then still be behind the draft's, for the
@@ -181,10 +181,7 @@ class _Passes:
         """From now on these units, and no others, point at what is approved."""
         concerned = {*chosen, *(number for number, unit in enumerate(self.units) if unit.locked)}
         self.pointer = self.translator.pointer_for([self.units[number] for number in sorted(concerned)], self.options)
-        self.context = self._pointing(None if self.context is None else replace(self.context, pointer=None))
-
-    def _pointing(self, context: Context | None) -> Context | None:
-        return context if self.pointer is None else replace(context or Context(), pointer=self.pointer)
+        self.context = pointing(None if self.context is None else replace(self.context, pointer=None), self.pointer)
 
     def prepare(self, chosen: Sequence[int]) -> Generator[None, None, None]:
         """Everything before the last pass over the chosen units, with a pause wherever others may come in."""
@@ -194,13 +191,13 @@ class _Passes:
         if not self.model.reads_translations:
             with torch.no_grad():
                 context = self.model.context_of(self.sources, self.states, approved=self.approved)
-            self.context = self._pointing(context)
+            self.context = pointing(context, self.pointer)
             return
         targets = yield from self._drafts()
         for number in range(2, self.options.passes + 1):
             given = [targets.get(unit, []) for unit in range(len(self.units))]
             heard: list[_Heard] | None = [] if self.settled and self.model.frozen is None else None
-            self.context = self._pointing((yield from self._offered(given, heard)))
+            self.context = pointing((yield from self._offered(given, heard)), self.pointer)
             if number == self.options.passes:  # the last pass is that of the steps
                 yield from self._verify(given, heard)
                 return
@@ -218,7 +215,7 @@ class _Passes:
 
     def _changed(self, targets: Sequence[list[int]]) -> Iterator[list[int]]:
         if self.settled:
-            before, greedy = self._pointing(None), is_greedy(self.options)
+            before, greedy = pointing(None, self.pointer), is_greedy(self.options)
             yield from changed_by_context(self.model, self.sources, self.states, targets, before, self.context, greedy)
 
     def _changed_as_heard(self, heard: Sequence[_Heard]) -> Iterator[list[int]]:
@@ -355,7 +352,7 @@ class _Passes:
         states = self.states if first is self.model else (yield from self._encoded(first.sentence))
         free = [number for number, unit in enumerate(self.units) if not unit.locked and number not in targets]
         for batch in self._batches(free):
-            context = self._pointing(None) if first is self.model else None
+            context = pointing(None, self.pointer) if first is self.model else None
             found = self._pass(first, batch, states, context, self.options.first_search)
             targets |= {number: hypotheses[0].ids for number, hypotheses in found.items()}
             if worth_verifying(self.model, self.options):
@@ -363,19 +360,10 @@ class _Passes:
             yield
         return targets
 
-    @torch.no_grad()
     def _pass(
-        self,
-        model: DocumentModel,
-        batch: Sequence[int],
-        states: Tensor,
-        context: Context | None,
-        search: SearchOptions,
+        self, model: DocumentModel, batch: Sequence[int], states: Tensor, context: Context | None, search: SearchOptions
     ) -> Found:
-        packed = self.sources.pack(batch)
-        read, _ = model.encode(packed, context, states=states.index_select(0, self.sources.rows(batch)))
-        allowed = self.options.allowed([self.sources.ids[number] for number in batch], model.sentence)
-        found = beam_search(model, read, packed.layout, context, search, allowed)
+        found = search_batch(model, self.sources, batch, states, context, self.options, search)
         return dict(zip(batch, found, strict=True))
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
