@@ -28,11 +28,14 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/weitblick demo --output demo
 
+# each of two processes, unless the user says otherwise
+ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
+
 test: .venv/ready-dev
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile
 
 test-fast: .venv/ready-dev
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
 TORTURE_SECONDS ?= 3600
 TORTURE_SEED ?= $(shell date +%s)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import weitblick  # noqa: F401  sets how threads wait, before a test loads PyTorch
+
 # no sandbox as root, and nothing that looks for the network
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
