@@ -22,8 +22,14 @@ def sums(values: np.ndarray, words: Words, axis: int) -> np.ndarray:
 
 
 def means(values: np.ndarray, words: Words) -> np.ndarray:
-    sizes = np.array([word.end - word.start for word in words], dtype=float)
+    sizes = np.array([word.end - word.start for word in words], dtype=values.dtype)
     return sums(values, words, 0) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def _runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """All numbers of runs one behind the other: from each start on, so many."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 class AttentionPacker:
@@ -49,7 +55,11 @@ class AttentionPacker:
         kept = (heaviest >= LEAST_MASS) | ((heaviest > 0) & (np.arange(order.shape[-1]) == 0))
         query, head, rank = np.nonzero(kept)
         columns, listed = order[query, head, rank], heaviest[query, head, rank]
-        entries = zip(query, head, columns, listed, strict=True)
+        widths = np.zeros_like(columns) if words is None else np.diff(first)[columns]
+        weights = np.zeros(0)
+        if words is not None:
+            starting = (query * words.shape[1] + head) * words.shape[2] + first[columns]
+            weights = words.ravel()[_runs(starting, widths)] / np.repeat(listed, widths)
         return Attention.pack(
             (masses.shape[0], masses.shape[1]),
             counts=kept.sum(-1).ravel(),
@@ -57,10 +67,8 @@ class AttentionPacker:
             rest=np.maximum(0.0, masses.sum(-1) - np.where(kept, heaviest, 0.0).sum(-1)).ravel(),
             sentences=traced.sentences[columns],
             masses=listed,
-            words=[
-                np.zeros(0) if words is None else words[q, h, first[c] : first[c + 1]] / mass
-                for q, h, c, mass in entries
-            ],
+            widths=widths,
+            weights=weights,
         )
 
     def _words(self, sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -192,10 +192,13 @@ def _context(context: ContextResult | None, queries: slice) -> dict[str, np.ndar
 
 
 def _columns(weights: AttentionWeights, queries: slice, table: int) -> dict[str, np.ndarray | None]:
+    """Up to the last one that the queries of a sentence see: padding, and with online attention the future, are at the
+    end."""
     sentences = weights.sentence_positions[table].cpu().numpy()
     words = weights.word_columns[table].cpu().numpy()
     rescaled = weights.rescaled
-    count, pieces = int((sentences >= 0).sum()), int((words >= 0).sum())  # padding is at the end
+    count = int(weights.visible[queries.start].nonzero().max()) + 1
+    pieces = int(((words >= 0) & (words < count)).sum())
     return {
         "sentence_weights": weights.sentence_weights[queries, :, :count].float().cpu().numpy(),
         "word_weights": None if rescaled is None else rescaled[queries, :, :pieces].float().cpu().numpy(),
