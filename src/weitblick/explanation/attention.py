@@ -25,6 +25,8 @@ import numpy as np
 
 FINEST = 65535
 LEVELS = 255
+EFFORT = 4
+"""Of compression, 1 to 9: at 9 it takes as long as translating the document, for 2% less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Attention:
         return attention
 
     def to_text(self) -> str:
-        return base64.b64encode(zlib.compress(self.data, 9)).decode("ascii")
+        return base64.b64encode(zlib.compress(self.data, EFFORT)).decode("ascii")
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:

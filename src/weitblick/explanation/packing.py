@@ -39,8 +39,10 @@ class AttentionPacker:
     """
 
     def __init__(self, contexts: Sequence[Words], most: int = MOST_SENTENCES) -> None:
-        self.contexts, self.most = contexts, most
-        self._columns: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self.most = most
+        self._counts = np.array([len(words) for words in contexts], dtype=np.int64)
+        self._pieces = np.array([words[-1].end if words else 0 for words in contexts], dtype=np.int64)
+        self._starts = np.array([word.start for words in contexts for word in words], dtype=np.int64)
 
     def pack(self, traced: SentenceTrace, queries: Words) -> Attention | None:
         if traced.sentence_weights is None or traced.sentences is None or not queries:
@@ -72,13 +74,7 @@ class AttentionPacker:
         )
 
     def _words(self, sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first piece of each context word of these columns, and the first word of each column [J + 1]. All
-        sentences of a document have the same columns, as a rule, so this is worked out once."""
-        key = sentences.tobytes()
-        if key not in self._columns:
-            words = [self.contexts[sentence] for sentence in sentences]
-            first = np.cumsum([0, *map(len, words)])
-            before = np.cumsum([0, *(column[-1].end for column in words)])
-            starts = np.array([before[j] + word.start for j, column in enumerate(words) for word in column])
-            self._columns[key] = starts, first
-        return self._columns[key]
+        """The first piece of each context word of these columns, and the first word of each column [J + 1]."""
+        counts, pieces = self._counts[sentences], self._pieces[sentences]
+        own = self._starts[_runs((np.cumsum(self._counts) - self._counts)[sentences], counts)]
+        return own + np.repeat(np.cumsum(pieces) - pieces, counts), np.concatenate([[0], np.cumsum(counts)])
