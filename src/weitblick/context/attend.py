@@ -18,6 +18,9 @@ from weitblick.context.weights import AttentionWeights
 
 Path = Literal["auto", "dense", "routed"]
 
+TOGETHER = 16
+"""Sentences whose words are added up by one product."""
+
 
 @dataclass(frozen=True)
 class AttentionSettings:
@@ -131,7 +134,20 @@ def _define_flat_words(
     cells = keys.unsqueeze(2), values.unsqueeze(2)
     output, words = definition.word_attention(queries, *cells, alone, seen[:, column], settings.word_kind)
     words = words.squeeze(-1)
-    return output, words @ torch.nn.functional.one_hot(column, len(real)).to(words.dtype), words
+    return output, _by_sentence(words, column), words
+
+
+def _by_sentence(words: Tensor, column: Tensor) -> Tensor:
+    """Weights of words [..., N] added up to those of their sentences [..., J]; column [N]: of each, in ascending order.
+    A product for some sentences at a time, lest most of it be with zeros."""
+    ends = column.bincount().cumsum(0)[TOGETHER - 1 :: TOGETHER].tolist()
+    begins = [0, *ends]
+    sums = []
+    for begin, end in zip(begins, [*ends, words.shape[-1]], strict=True):
+        if begin < end:
+            own = torch.nn.functional.one_hot(column[begin:end] - column[begin])
+            sums.append(words[..., begin:end] @ own.to(words.dtype))
+    return torch.cat(sums, -1)
 
 
 def _by_head(rows: Tensor, heads: int, dtype: torch.dtype) -> Tensor:

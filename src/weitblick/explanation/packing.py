@@ -22,8 +22,16 @@ def sums(values: np.ndarray, words: Words, axis: int) -> np.ndarray:
 
 
 def means(values: np.ndarray, words: Words) -> np.ndarray:
-    sizes = np.array([word.end - word.start for word in words], dtype=values.dtype)
-    return sums(values, words, 0) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+    """Values of pieces [W, ...] to those of words, by the first pieces of all words, the second, and so on: each is a
+    long row, along which `reduceat` would not go."""
+    starts = np.array([word.start for word in words], dtype=np.int64)
+    sizes = np.array([word.end - word.start for word in words], dtype=np.int64)
+    total = values[starts]
+    for place in range(1, sizes.max(initial=1)):
+        longer = sizes > place
+        total[longer] += values[starts[longer] + place]
+    total /= sizes.astype(values.dtype).reshape(-1, *[1] * (values.ndim - 1))
+    return total
 
 
 def _runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
