@@ -2,15 +2,17 @@
 
     python benchmarks/explaining.py TEXT [-m MODEL] [--documents 10] [--beam 4] [--threads 1 --clock cpu] [--json FILE]
 
-Translating is `translate` with both passes, explaining what `explain` computes before it writes a page. Contestants
-take turns; ratios are medians of quotients of neighbouring runs.
+Translating is `translate` with both passes, explaining what `explain` computes before it writes anything; of one
+document also with its page. Contestants take turns; ratios are medians of quotients of neighbouring runs.
 """
 
 from __future__ import annotations
 
 import argparse
 from itertools import islice
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tools.ours import Seconds, begin
@@ -19,10 +21,11 @@ from tools.turns import ratio, report, take_turns, text_parser
 from weitblick.documents import Document, read_documents
 from weitblick.explanation.corpus import CorpusAttention
 from weitblick.explanation.explain import explain, explain_documents
+from weitblick.explanation.page import write_page
 from weitblick.kernels.library import kernels
 from weitblick.translation.translator import Translator
 
-TRANSLATING, EXPLAINING = "translating", "explaining"
+TRANSLATING, EXPLAINING, PAGE = "translating", "explaining", "explaining, with the page"
 
 
 def main() -> None:
@@ -55,7 +58,15 @@ def measure(
                     counted.add(explanation)
         return seconds.passed
 
-    figures = take_turns({TRANSLATING: translating, EXPLAINING: explaining}, options.rounds, label=what)
+    def writing() -> float:
+        with TemporaryDirectory() as folder, Seconds(options) as seconds:
+            write_page(Path(folder) / "report.html", explain(translator, documents[0], beam=options.beam))
+        return seconds.passed
+
+    contestants = {TRANSLATING: translating, EXPLAINING: explaining}
+    if len(documents) == 1:
+        contestants[PAGE] = writing
+    figures = take_turns(contestants, options.rounds, label=what)
     sentences = sum(len(document.sentences) for document in documents)
     return [
         {
@@ -65,7 +76,7 @@ def measure(
             "seconds": median(figures[name]),
             "ratio": ratio(figures, name, TRANSLATING),
         }
-        for name in (TRANSLATING, EXPLAINING)
+        for name in contestants
     ]
 
 

@@ -51,6 +51,19 @@ def test_a_sentence_alone_equals_itself_in_a_batch(changes):
         at, memory_at = at + size, memory_at + memory_size
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.no_grad()
+def test_one_pass_gives_states_and_weights_of_source_words(norm):
+    net = model(norm=norm).eval()
+    pairs = pack_pairs(sentences([3, 9, 5]), sentences([4, 8, 6], 1))
+    memory, states = run(net, pairs)
+    given = pairs.target.tokens, pairs.target.layout, memory, pairs.source.layout
+    found, weights = net.decode_with_weights(*given)
+    assert torch.equal(found.final, states.final)
+    assert torch.equal(found.attended, states.attended)
+    torch.testing.assert_close(weights, net.source_weights(*given))
+
+
 def test_attention_dropout_path_equals_the_fast_path_at_rate_almost_zero():
     fast, slow = model().eval(), model(dropout=DropoutSection(embedding=0, attention=1e-9, residual=0)).train()
     pairs = pack_pairs(sentences([3, 9, 5]), sentences([4, 8, 6], 1))

@@ -18,6 +18,9 @@ from weitblick.context.weights import AttentionWeights
 
 Path = Literal["auto", "dense", "routed"]
 
+TOGETHER = 16
+"""Sentences whose words are added up by one product."""
+
 
 @dataclass(frozen=True)
 class AttentionSettings:
@@ -53,7 +56,7 @@ def attend_by_definition(
     """Document by document, with all weights. queries: `sentence_queries`, `word_queries` or both, [Tq, ...]; with
     both, attention is hierarchical."""
     columns = Columns(context.layout)
-    heads, tokens = settings.heads, layout.tokens
+    heads, tokens, flat = settings.heads, layout.tokens, "sentence_queries" not in queries
     of_token, positions = layout.documents[layout.sentence], layout.positions[layout.sentence]
     some = next(iter(context.rows.values()))
     wide = torch.promote_types(some.dtype, torch.float32)
@@ -68,7 +71,10 @@ def attend_by_definition(
         chosen = (of_token == document).nonzero()[:, 0]
         if not len(chosen):
             continue
-        place = columns.places(row)
+        row_of[chosen] = row
+        place = columns.places(row, flat, int(positions[chosen].max()) if settings.online else None)
+        if not len(place["sentence"]):
+            continue
         q = {name: _by_head(rows[chosen], heads, wide) for name, rows in queries.items()}
         k = {name: _by_head(rows[place[name.split("_")[0]]], heads, wide) for name, rows in context.rows.items()}
         seen = definition.visible(positions[chosen], columns.positions[row, : len(place["sentence"])], settings.online)
@@ -78,9 +84,8 @@ def attend_by_definition(
         values[chosen] = found.transpose(0, 1)
         by_sentence[chosen, :, :count] = alpha.transpose(0, 1)
         if by_word is not None and inside is not None:
-            by_word[chosen, :, : int(place["real"].sum())] = inside[:, :, place["real"]].transpose(0, 1)
+            by_word[chosen, :, : inside.shape[-1]] = inside.transpose(0, 1)
         seen_of[chosen, :count] = seen
-        row_of[chosen] = row
     weights = AttentionWeights(
         by_sentence,
         by_word,
@@ -89,7 +94,7 @@ def attend_by_definition(
         columns.word_columns,
         columns.word_indices,
         seen_of,
-        flat="sentence_queries" not in queries,
+        flat,
     )
     support = (by_sentence.detach() > 0).sum(2).to(wide).mean(1)
     return Attended(values.flatten(1), seen_of.any(1), support, weights)
@@ -98,15 +103,14 @@ def attend_by_definition(
 def _define(
     q: Mapping[str, Tensor], k: Mapping[str, Tensor], real: Tensor, seen: Tensor, settings: AttentionSettings
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Output [H, Q, d_k], sentence weights [H, Q, J], word weights [H, Q, J, W] of one document."""
+    """Output [H, Q, d_k], sentence weights [H, Q, J], word weights [H, Q, N] of one document."""
     if "word_queries" not in q:
         keys, values = k["sentence_keys"], k["sentence_values"]
         return *definition.sentence_attention(q["sentence_queries"], keys, values, seen, settings.sentence_kind), None
     keys, values = k["word_keys"], k["word_values"]
     if "sentence_queries" not in q:
-        output, words = definition.word_attention(q["word_queries"], keys, values, real, seen, settings.word_kind)
-        return output, words.sum(-1), words
-    return definition.hierarchical_attention(
+        return _define_flat_words(q["word_queries"], keys, values, real, seen, settings)
+    output, alpha, inside = definition.hierarchical_attention(
         q["sentence_queries"],
         q["word_queries"],
         k["sentence_keys"],
@@ -117,6 +121,33 @@ def _define(
         settings.sentence_kind,
         settings.word_kind,
     )
+    return output, alpha, inside[:, :, real]
+
+
+def _define_flat_words(
+    queries: Tensor, keys: Tensor, values: Tensor, real: Tensor, seen: Tensor, settings: AttentionSettings
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of keys and values [H, N, d_k]. Each word is given as a sentence of its own: attention to all words is the same
+    so, and nothing is padded."""
+    column = real.nonzero()[:, 0]  # [N]
+    alone = torch.ones_like(column, dtype=torch.bool)[:, None]
+    cells = keys.unsqueeze(2), values.unsqueeze(2)
+    output, words = definition.word_attention(queries, *cells, alone, seen[:, column], settings.word_kind)
+    words = words.squeeze(-1)
+    return output, _by_sentence(words, column), words
+
+
+def _by_sentence(words: Tensor, column: Tensor) -> Tensor:
+    """Weights of words [..., N] added up to those of their sentences [..., J]; column [N]: of each, in ascending order.
+    A product for some sentences at a time, lest most of it be with zeros."""
+    ends = column.bincount().cumsum(0)[TOGETHER - 1 :: TOGETHER].tolist()
+    begins = [0, *ends]
+    sums = []
+    for begin, end in zip(begins, [*ends, words.shape[-1]], strict=True):
+        if begin < end:
+            own = torch.nn.functional.one_hot(column[begin:end] - column[begin])
+            sums.append(words[..., begin:end] @ own.to(words.dtype))
+    return torch.cat(sums, -1)
 
 
 def _by_head(rows: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
@@ -156,11 +187,15 @@ class Columns:
 
     def _real(self, rows: Tensor) -> Tensor:
         """[J, W] where the sentences in these rows have a word."""
-        return torch.arange(int(self._words[rows].max()), device=rows.device) < self._words[rows][:, None]
+        words = self._words[rows]
+        return torch.arange(max(words.tolist(), default=0), device=rows.device) < words[:, None]
 
-    def places(self, row: int) -> dict[str, Tensor]:
-        """sentence: [J] and word: [J, W] the projected rows of a document (any word where there is none); real."""
+    def places(self, row: int, flat: bool, before: int | None) -> dict[str, Tensor]:
+        """sentence: [J] the projected rows of a document's sentences, or of those `before` a position; word: [J, W] of
+        their words (any word where there is none), or without gaps if flat [N]; real: [J, W]."""
         rows = self._rows[row]
+        if before is not None:
+            rows = rows[: int((self.positions[row, : len(rows)] < before).sum())]
         real = self._real(rows)
         word = self._starts[rows][:, None] + torch.arange(real.shape[1], device=rows.device)
-        return {"sentence": rows, "word": torch.where(real, word, 0), "real": real}
+        return {"sentence": rows, "word": word[real] if flat else torch.where(real, word, 0), "real": real}

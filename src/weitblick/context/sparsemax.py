@@ -212,17 +212,18 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, mask: Tensor | None, dim: int, kind: Kind) -> Tensor:
         wide = torch.promote_types(scores.dtype, torch.float32)
-        # The dimension comes first in a copy: `normalise` overwrites, and is fastest so.
-        z = scores.movedim(dim, 0).to(wide, copy=True, memory_format=torch.contiguous_format)
+        # In a copy, for `normalise` overwrites; the dimension first, where that saves more than it costs to turn.
+        front = dim if kind == "soft" else 0
+        z = scores.movedim(dim, front).to(wide, copy=True, memory_format=torch.contiguous_format)
         if mask is not None:
-            z.masked_fill_(~mask.expand(scores.shape).movedim(dim, 0), -torch.inf)
-        weights = normalise(z, kind, 0)
+            z.masked_fill_(~mask.expand(scores.shape).movedim(dim, front), -torch.inf)
+        weights = normalise(z, kind, front)
         ctx.save_for_backward(weights)
-        ctx.dim, ctx.kind, ctx.dtype = dim, kind, scores.dtype
-        return weights.movedim(0, dim).to(scores.dtype, copy=True, memory_format=torch.contiguous_format)
+        ctx.dim, ctx.front, ctx.kind, ctx.dtype = dim, front, kind, scores.dtype
+        return weights.movedim(front, dim).to(scores.dtype, memory_format=torch.contiguous_format)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (weights,) = ctx.saved_tensors
-        g = jacobian_product(weights, gradient.movedim(ctx.dim, 0).to(weights.dtype), ctx.kind, 0)
-        return g.movedim(0, ctx.dim).to(ctx.dtype), None, None, None
+        g = jacobian_product(weights, gradient.movedim(ctx.dim, ctx.front).to(weights.dtype), ctx.kind, ctx.front)
+        return g.movedim(ctx.front, ctx.dim).to(ctx.dtype), None, None, None

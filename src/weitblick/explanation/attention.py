@@ -25,6 +25,8 @@ import numpy as np
 
 FINEST = 65535
 LEVELS = 255
+EFFORT = 4
+"""Of compression, 1 to 9: at 9 it takes as long as translating the document, for 2% less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Attention:
             rest=np.array([row.rest for row in rows]),
             sentences=np.array([entry.sentence for entry in entries]),
             masses=np.array([entry.mass for entry in entries]),
-            words=[entry.words for entry in entries],
+            widths=np.array([len(entry.words) for entry in entries], dtype=np.int64),
+            weights=np.concatenate([*(entry.words for entry in entries), np.zeros(0)]),
         )
 
     @classmethod
@@ -84,23 +87,23 @@ class Attention:
         rest: np.ndarray,
         sentences: np.ndarray,
         masses: np.ndarray,
-        words: Sequence[np.ndarray],
+        widths: np.ndarray,
+        weights: np.ndarray,
     ) -> Attention:
-        """From arrays as the module describes them, with weights as shares; `words` has one array for each entry."""
+        """From arrays as the module describes them, with weights [N] as shares."""
         if len(counts) != shape[0] * shape[1]:
             raise ValueError(f"{len(counts)} rows for {shape[0]} words and {shape[1]} heads")
-        widths = np.array([len(weights) for weights in words], dtype="<u4")
-        weights = np.concatenate([*words, np.zeros(0)])
-        peaks = np.zeros(len(words))
-        np.maximum.at(peaks, np.repeat(np.arange(len(words)), widths), weights)
-        peaks = _quantise(peaks)
-        scale = LEVELS * FINEST / np.maximum(peaks, 1)
-        levels = np.clip(np.rint(weights * np.repeat(scale, widths)), 0, LEVELS)
+        peaks = np.zeros(len(widths), "<u2")
+        wide = widths > 0  # those with words; `reduceat` knows no others
+        if wide.any():
+            peaks[wide] = _quantise(np.maximum.reduceat(weights, (np.cumsum(widths) - widths)[wide]))
+        scale = (LEVELS * FINEST / np.maximum(peaks, 1)).astype(weights.dtype)
+        levels = np.rint(weights * np.repeat(scale, widths)).clip(0, LEVELS)
         parts = [
             counts.astype("<u4"),
             attended.astype("<u4"),
             sentences.astype("<u4"),
-            widths,
+            widths.astype("<u4"),
             _quantise(rest),
             _quantise(masses),
             peaks,
@@ -119,7 +122,7 @@ class Attention:
         return attention
 
     def to_text(self) -> str:
-        return base64.b64encode(zlib.compress(self.data, 9)).decode("ascii")
+        return base64.b64encode(zlib.compress(self.data, EFFORT)).decode("ascii")
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:

@@ -177,10 +177,7 @@ def explain_translations(
     """The explanation of translations that are there already. With `only`, some sentences are explained; the others
     are there as words alone."""
     sources = [words_in(pipeline, ids, "source", text) for ids, text in zip(given.sources, given.texts, strict=True)]
-    targets, without, contexts = (
-        [words_in(pipeline, ids, "target", text) for ids, text in zip(side, pipeline.decode_target(side), strict=True)]
-        for side in (given.targets, given.targets_without, given.contexts)
-    )
+    targets, without, contexts = _target_words(pipeline, given.targets, given.targets_without, given.contexts)
     contexts = model.context_side(sources, contexts)
     packer = AttentionPacker(contexts, most)
     sentences = [SentenceExplanation(*words) for words in zip(sources, targets, without, contexts, strict=True)]
@@ -201,6 +198,14 @@ def explain_translations(
     info = _info(model, model_name, sentences)
     languages = (pipeline.source_language, pipeline.target_language)
     return Explanation(title, *languages, info, tuple(sentences), _notes(info, sentences))
+
+
+def _target_words(pipeline: TextPipeline, *sides: Sequence[Sequence[int]]) -> list[list[Words]]:
+    """The words of several translations of the same sentences, most of which are alike."""
+    distinct = list(dict.fromkeys(tuple(ids) for side in sides for ids in side))
+    texts = zip(distinct, pipeline.decode_target(distinct), strict=True)
+    known = {ids: words_in(pipeline, ids, "target", text) for ids, text in texts}
+    return [[known[tuple(ids)] for ids in side] for side in sides]
 
 
 def _info(model: DocumentModel, name: str, sentences: Sequence[SentenceExplanation]) -> ModelInfo:

@@ -22,8 +22,22 @@ def sums(values: np.ndarray, words: Words, axis: int) -> np.ndarray:
 
 
 def means(values: np.ndarray, words: Words) -> np.ndarray:
-    sizes = np.array([word.end - word.start for word in words], dtype=float)
-    return sums(values, words, 0) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+    """Values of pieces [W, ...] to those of words, by the first pieces of all words, the second, and so on: each is a
+    long row, along which `reduceat` would not go."""
+    starts = np.array([word.start for word in words], dtype=np.int64)
+    sizes = np.array([word.end - word.start for word in words], dtype=np.int64)
+    total = values[starts]
+    for place in range(1, sizes.max(initial=1)):
+        longer = sizes > place
+        total[longer] += values[starts[longer] + place]
+    total /= sizes.astype(values.dtype).reshape(-1, *[1] * (values.ndim - 1))
+    return total
+
+
+def _runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """All numbers of runs one behind the other: from each start on, so many."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 class AttentionPacker:
@@ -33,8 +47,10 @@ class AttentionPacker:
     """
 
     def __init__(self, contexts: Sequence[Words], most: int = MOST_SENTENCES) -> None:
-        self.contexts, self.most = contexts, most
-        self._columns: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self.most = most
+        self._counts = np.array([len(words) for words in contexts], dtype=np.int64)
+        self._pieces = np.array([words[-1].end if words else 0 for words in contexts], dtype=np.int64)
+        self._starts = np.array([word.start for words in contexts for word in words], dtype=np.int64)
 
     def pack(self, traced: SentenceTrace, queries: Words) -> Attention | None:
         if traced.sentence_weights is None or traced.sentences is None or not queries:
@@ -49,7 +65,11 @@ class AttentionPacker:
         kept = (heaviest >= LEAST_MASS) | ((heaviest > 0) & (np.arange(order.shape[-1]) == 0))
         query, head, rank = np.nonzero(kept)
         columns, listed = order[query, head, rank], heaviest[query, head, rank]
-        entries = zip(query, head, columns, listed, strict=True)
+        widths = np.zeros_like(columns) if words is None else np.diff(first)[columns]
+        weights = np.zeros(0)
+        if words is not None:
+            starting = (query * words.shape[1] + head) * words.shape[2] + first[columns]
+            weights = words.ravel()[_runs(starting, widths)] / np.repeat(listed, widths)
         return Attention.pack(
             (masses.shape[0], masses.shape[1]),
             counts=kept.sum(-1).ravel(),
@@ -57,20 +77,12 @@ class AttentionPacker:
             rest=np.maximum(0.0, masses.sum(-1) - np.where(kept, heaviest, 0.0).sum(-1)).ravel(),
             sentences=traced.sentences[columns],
             masses=listed,
-            words=[
-                np.zeros(0) if words is None else words[q, h, first[c] : first[c + 1]] / mass
-                for q, h, c, mass in entries
-            ],
+            widths=widths,
+            weights=weights,
         )
 
     def _words(self, sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first piece of each context word of these columns, and the first word of each column [J + 1]. All
-        sentences of a document have the same columns, as a rule, so this is worked out once."""
-        key = sentences.tobytes()
-        if key not in self._columns:
-            words = [self.contexts[sentence] for sentence in sentences]
-            first = np.cumsum([0, *map(len, words)])
-            before = np.cumsum([0, *(column[-1].end for column in words)])
-            starts = np.array([before[j] + word.start for j, column in enumerate(words) for word in column])
-            self._columns[key] = starts, first
-        return self._columns[key]
+        """The first piece of each context word of these columns, and the first word of each column [J + 1]."""
+        counts, pieces = self._counts[sentences], self._pieces[sentences]
+        own = self._starts[_runs((np.cumsum(self._counts) - self._counts)[sentences], counts)]
+        return own + np.repeat(np.cumsum(pieces) - pieces, counts), np.concatenate([[0], np.cumsum(counts)])

@@ -13,17 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import Packed, pack_source, pack_target
 from weitblick.batches.layout import Layout
 from weitblick.context.module import ContextResult
 from weitblick.context.weights import AttentionWeights
 from weitblick.explanation.fetching import Taken, taken
+from weitblick.explanation.forced import ForcedDecoding
 from weitblick.model.approved import Approved
 from weitblick.model.context import Context, ContextOptions
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.sources import Sources
 from weitblick.model.words import WordDistribution
 
-WEIGHT_ELEMENTS = 40_000_000
+WEIGHT_ELEMENTS = 4_000_000
+"""Attention weights of pieces that are held at a time: so few that they stay in a processor's cache."""
 LOGIT_ELEMENTS = 4_000_000
 USUAL_HEADS = 8
 
@@ -72,28 +74,31 @@ def trace(
 ) -> Iterator[SentenceTrace]:
     """Forced decoding of `targets`, sentence by sentence, of all or of `only` some. `contexts` are the target sentences
     that served as context (decoder integration); source context is `sources` itself; `pointer`: to what is approved."""
-    device = next(model.parameters()).device
-    everything = list(range(len(sources)))
-    context = None
-    if sources:
-        context = model.offer(_source(sources, everything, device), _target(contexts, everything, device)[0])
+    if not sources:
+        return
+    document = Sources(sources, [0] * len(sources), range(len(sources)), next(model.parameters()).device)
+    chosen = range(len(sources)) if only is None else only
+    forced = ForcedDecoding(model, document, targets, chosen)
+    context = forced.context(contexts)
     if pointer is not None:
         context = replace(context or Context(), pointer=pointer)
-    for part in _parts(model, sources, targets, contexts) if only is None else [list(only)]:
-        yield from _trace_part(model, sources, targets, part, context, device)
+    for part in _parts(model, sources, targets, contexts, chosen):
+        yield from _trace_part(forced, part, context)
 
 
-def _parts(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> Iterator[list[int]]:
-    """Runs of sentences whose attention weights are not too large."""
+def _parts(
+    model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids, chosen: Sequence[int]
+) -> Iterator[list[int]]:
+    """Runs of the chosen sentences whose attention weights are not too large."""
     queries = model.query_side(sources, targets)
     columns = sum(len(ids) for ids in model.context_side(sources, contexts))
     heads = model.section.heads or USUAL_HEADS
     allowed = max(1, WEIGHT_ELEMENTS // max(1, columns * heads))
     part: list[int] = []
     size = 0
-    for index, ids in enumerate(queries):
-        longest = max(len(ids), len(targets[index])) + 1
-        if part and (size + longest > allowed or len(part) == 64):
+    for index in chosen:
+        longest = max(len(queries[index]), len(targets[index])) + 1
+        if part and size + longest > allowed:
             yield part
             part, size = [], 0
         part.append(index)
@@ -102,34 +107,26 @@ def _parts(model: DocumentModel, sources: Ids, targets: Ids, contexts: Ids) -> I
         yield part
 
 
-def _source(sources: Ids, part: list[int], device: torch.device) -> Packed:
-    return pack_source([sources[index] for index in part], [0] * len(part), part).to(device)
-
-
-def _target(targets: Ids, part: list[int], device: torch.device) -> tuple[Packed, Tensor]:
-    packed, labels = pack_target([targets[index] for index in part], [0] * len(part), part)
-    return packed.to(device), labels.to(device)
-
-
-def _trace_part(
-    model: DocumentModel, sources: Ids, targets: Ids, part: list[int], context: Context | None, device: torch.device
-) -> Iterator[SentenceTrace]:
-    source = _source(sources, part, device)
-    target, labels = _target(targets, part, device)
+def _trace_part(forced: ForcedDecoding, part: list[int], context: Context | None) -> Iterator[SentenceTrace]:
+    model, sources = forced.model, forced.sources.ids
+    source, target = forced.sources.pack(part), forced.sources.pack_targets(part, forced.targets)
+    labels, plain, states = target.next_tokens(), forced.memory(part), forced.states(part)
     options = ContextOptions(need_weights=True)
     pointer = None if context is None else context.pointer
-    memory, encoded = model.encode(source, context, options)
-    output = model.decode(target, memory, source.layout, context, options)
-    if encoded is None and model.decides is not None and output.words.pointed is None:
+    memory, encoded = model.encode(source, context, options, plain)
+    output = model.decode(target, memory, source.layout, context, options, states=states)
+    if encoded is None and model.decides is not None:
         predictions = _compare_where_decided(output.words, labels)
     else:
-        plain_memory = memory if encoded is None else model.encode(source, None)[0]
-        predictions = _compare(output.words, model.decode(target, plain_memory, source.layout, None).words, labels)
-    weights = model.sentence.source_weights(target.tokens, target.layout, memory, source.layout)
+        without = model.decode(target, plain, source.layout, states=states).words
+        predictions = _compare(output.words, without, labels)
+    weights = forced.source_weights(part)
+    if weights is None:
+        weights = list(model.sentence.source_weights(target.tokens, target.layout, memory, source.layout))
     result, layout = (encoded, source.layout) if encoded is not None else (output.context, target.layout)
     for place in range(len(part)):
         steps = _words_of(target.layout, place)
-        reading = weights[place, : steps.stop - steps.start, : len(sources[part[place]])]
+        reading = weights[place][: steps.stop - steps.start, : len(sources[part[place]])]
         yield SentenceTrace(
             Predictions(*(figure[steps].cpu().numpy() for figure in predictions)),
             reading.float().cpu().numpy(),
@@ -149,7 +146,7 @@ def _compare(words: WordDistribution, plain: WordDistribution, labels: Tensor) -
     step = max(1, LOGIT_ELEMENTS // words.softmax.vocabulary)
     parts = []
     for start in range(0, len(labels), step):
-        rows = slice(start, start + step)
+        rows = slice(start, min(start + step, len(labels)))
         with_context = words.table(rows)
         without = plain.table(rows)
         chosen = labels[rows, None]
@@ -169,6 +166,8 @@ def _compare(words: WordDistribution, plain: WordDistribution, labels: Tensor) -
 def _compare_where_decided(words: WordDistribution, labels: Tensor) -> tuple[Tensor, ...]:
     """The same of words between some of which context decides: elsewhere it changes nothing, and without it they are
     those of the same softmax."""
+    if words.pointed is not None:
+        return _compare(words, WordDistribution(words.softmax), labels)
     likely, favourite = words.softmax.judge(labels)
     figures = likely, likely.clone(), torch.zeros_like(likely), favourite, favourite.clone()
     if words.decided is not None:
@@ -192,10 +191,13 @@ def _context(context: ContextResult | None, queries: slice) -> dict[str, np.ndar
 
 
 def _columns(weights: AttentionWeights, queries: slice, table: int) -> dict[str, np.ndarray | None]:
+    """Up to the last one that the queries of a sentence see: padding, and with online attention the future, are at the
+    end."""
     sentences = weights.sentence_positions[table].cpu().numpy()
     words = weights.word_columns[table].cpu().numpy()
     rescaled = weights.rescaled
-    count, pieces = int((sentences >= 0).sum()), int((words >= 0).sum())  # padding is at the end
+    count = int(weights.visible[queries.start].nonzero().max()) + 1
+    pieces = int(((words >= 0) & (words < count)).sum())
     return {
         "sentence_weights": weights.sentence_weights[queries, :, :count].float().cpu().numpy(),
         "word_weights": None if rescaled is None else rescaled[queries, :, :pieces].float().cpu().numpy(),

@@ -254,11 +254,13 @@ class DocumentModel(nn.Module):
         context: Context | None = None,
         options: ContextOptions = PLAIN,
         sparing: bool = False,
+        states: DecoderStates | None = None,
     ) -> ModelOutput:
         """Teacher-forced decoding over a memory from `encode`; sparing: for whoever asks only for the words, not for
-        what the context module did."""
+        what the context module did; states: the sentence model's own over this memory, if they are there."""
+        decode = self.sentence.decode
         return self._decode(
-            lambda extras: self.sentence.decode(target.tokens, target.layout, memory, source_layout, extras),
+            lambda extras: states or decode(target.tokens, target.layout, memory, source_layout, extras),
             target,
             context,
             options,

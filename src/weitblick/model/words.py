@@ -105,6 +105,8 @@ class Softmax:
         """[T] log-probabilities of the targets [T], and the most probable words [T]."""
         if not len(self):
             return self.states.new_zeros(0), targets
+        if self.was_asked:
+            return self.step.log_probabilities(targets[:, None])[:, 0], self.step.logits.argmax(0)
         tables = ((self.table(rows), targets[rows, None]) for rows in self.chunks())
         parts = [(table.gather(1, own)[:, 0], table.argmax(-1)) for table, own in tables]
         likely, favourite = zip(*parts, strict=True)

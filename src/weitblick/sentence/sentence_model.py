@@ -119,3 +119,10 @@ class SentenceModel(nn.Module, ABC):
     @abstractmethod
     def source_weights(self, tokens: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
         """[S, Wt, Ws] mean weights of the last attention to the source, for alignments."""
+
+    def decode_with_weights(
+        self, tokens: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout
+    ) -> tuple[DecoderStates, Tensor]:
+        """What `decode` and `source_weights` give, in one pass where a model can."""
+        given = tokens, layout, memory, memory_layout
+        return self.decode(*given), self.source_weights(*given)

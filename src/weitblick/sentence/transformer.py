@@ -265,4 +265,21 @@ class Transformer(SentenceModel):
         last = self.decoder[-1]
         around = last.around_attention
         x = around.leave(x, last.attention(around.enter(x), layout))
+        return self._last_weights(x, layout, memory, memory_layout)
+
+    def _last_weights(self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
+        """x [T, d] behind the self-attention of the last layer."""
+        last = self.decoder[-1]
         return last.source_attention.weights(last.around_source_attention.enter(x), layout, memory, memory_layout)
+
+    def decode_with_weights(
+        self, tokens: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout
+    ) -> tuple[DecoderStates, Tensor]:
+        seen: list[Tensor] = []  # behind the self-attention of each layer
+
+        def see(x: Tensor) -> Tensor:
+            seen.append(x)
+            return x
+
+        states = self.decode(tokens, layout, memory, memory_layout, [see] * len(self.decoder))
+        return states, self._last_weights(seen[-1], layout, memory, memory_layout)
