@@ -94,7 +94,7 @@ class GridAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cpu", enabled=False)  # type: ignore[untyped-decorator]
     def forward(
         ctx: Any,
         queries: Tensor,
@@ -123,7 +123,7 @@ class GridAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cpu", enabled=False)  # type: ignore[untyped-decorator]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, *kept = ctx.saved_tensors
         places, others = ctx.places, ctx.others
