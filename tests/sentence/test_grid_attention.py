@@ -79,3 +79,29 @@ def test_gradients_with_dropout_against_numerical_ones() -> None:
         assert not torch.allclose(run(x), attention.eval()(x, layout))
     attention.train()
     assert torch.autograd.gradcheck(run, (x,))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_half_precision_multiplies_in_bfloat16_and_weighs_in_float32(causal: bool, monkeypatch) -> None:
+    torch.manual_seed(4)
+    layout = Layout.of(SOURCE)
+    attention = SelfAttention(24, 3, 0.1, biases=True, causal=causal).train()
+    weighed = set()
+
+    def nothing_dropped(self: Dropout, weights: torch.Tensor) -> torch.Tensor:
+        weighed.add(weights.dtype)
+        return torch.ones_like(weights)
+
+    monkeypatch.setattr(Dropout, "mask", nothing_dropped)
+    x = torch.randn(layout.tokens, 24, requires_grad=True)
+    directions = torch.randn(layout.tokens, 24)
+    found = []
+    for half in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            read = attention(x, layout)
+        assert read.dtype == (torch.bfloat16 if half else torch.float32)
+        found.append([read, *torch.autograd.grad((read.float() * directions).sum(), [x, *attention.parameters()])])
+    assert weighed == {torch.float32}
+    for exact, half in zip(*found, strict=True):
+        assert (half - exact).norm() < 0.02 * exact.norm() + 1e-2
+        assert not torch.equal(half.float(), exact)

@@ -119,6 +119,30 @@ def test_the_loss_multiplies_in_half_precision_under_autocast_and_sums_in_full()
         assert (a.grad - b.grad).norm() < 0.01 * b.grad.norm()
 
 
+def test_the_loss_of_a_word_too_unlikely_for_a_number_is_finite():
+    states = torch.tensor([[200.0, 0.0], [0.0, 1.0]], requires_grad=True)
+    weight, bias = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), torch.zeros(3)
+    loss, likelihood = smoothed_cross_entropy(states, weight, bias, torch.tensor([2, 1]), 0.1)
+    logits = states.detach() @ weight.t()
+    targets = torch.tensor([2, 1])
+    expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=0.1, reduction="sum")
+    assert loss.item() == pytest.approx(expected.item())
+    assert likelihood.item() == pytest.approx(400 + torch.logsumexp(logits[1], 0).item() - 1)
+    loss.backward()
+    assert states.grad.isfinite().all()
+
+
+def test_the_loss_has_no_bias_of_half_precision():
+    """What is taken off for the target is not rounded: gradients of all logits of a token sum up to nothing."""
+    torch.manual_seed(1)
+    leaves = [torch.randn(512, 32), torch.randn(64, 32) / 6, torch.zeros(64)]
+    states, weight, bias = (leaf.requires_grad_() for leaf in leaves)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, _ = smoothed_cross_entropy(states, weight, bias, torch.randint(0, 64, (512,)), 0.1)
+    loss.backward()
+    assert abs(bias.grad.sum().item()) < 512 * 4e-4  # 0.9 is 0.8984 in bfloat16: 512 * 1.6e-3
+
+
 def test_byte_dropout_keeps_the_mean_and_drops_the_rounded_share():
     torch.manual_seed(0)
     dropout = Dropout(0.3).train()

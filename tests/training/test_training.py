@@ -97,6 +97,33 @@ def test_controls_read_the_context_of_another_document_even_in_one_batch(undistu
     assert abs(random - own) / tokens > 1e-6
 
 
+@pytest.mark.parametrize(("integration", "decoded"), [("encoder", 3), ("decoder", 2)])
+def test_validation_runs_the_sentence_model_once_for_all_its_controls(integration, decoded, undisturbed, monkeypatch):
+    """Once for dev, once for the other documents; what reads context in the encoder is decoded for each control."""
+    store = CorpusStore(undisturbed / "data" / "dev")
+    pipeline = load_model(undisturbed / "best").pipeline
+    sizes = len(pipeline.source_vocabulary), len(pipeline.target_vocabulary)
+    section = ContextSection(kind="sentence", integration=integration, gate_start=0.0)
+    model = build(ModelSection(dimension=16, heads=2, feed_forward=16), section, *sizes).eval()
+    plans = document_plans([store], 1_000_000, 0, 0)
+    batch = load_batch([store], plans[0])
+    nobody = ContextOptions(use=torch.zeros(batch.current.sentences, dtype=torch.bool))
+    other = load_documents(store, [int(other_documents(store, 1)[part.document]) for part in plans[0].parts])
+    with torch.no_grad():
+        outputs = [model(batch), model(batch, nobody), model(batch, context=model.offer(other.source, other.target))]
+    apart = [-float(output.words.log_probabilities(batch.current.labels).double().mean()) for output in outputs]
+    calls = []
+    for name in ("encode", "decode"):
+        run = getattr(model.sentence, name)
+        monkeypatch.setattr(
+            model.sentence, name, lambda *given, run=run, name=name: (calls.append(name), run(*given))[1]
+        )
+    found = validate(model, store, plans, 1, join_world("cpu"))
+    assert (calls.count("encode"), calls.count("decode")) == (2, decoded)
+    assert [found.loss, found.controls.loss_without, found.controls.loss_random] == pytest.approx(apart, abs=1e-7)
+    assert len(set(apart)) == 3
+
+
 @pytest.mark.parametrize(("stage", "update"), [("sentence", 6), ("context", 7)])
 def test_stopped_and_resumed_equals_undisturbed(undisturbed, recipe_file, corpus, tmp_path, monkeypatch, stage, update):
     class Killed(BaseException):

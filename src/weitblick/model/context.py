@@ -17,6 +17,7 @@ from torch import Tensor
 from weitblick.batches.layout import Layout
 from weitblick.context.module import Bank, ContextResult
 from weitblick.model.words import Pointer, WordDistribution
+from weitblick.sentence.sentence_model import DecoderStates
 
 Side = Literal["source", "target"]
 
@@ -57,6 +58,20 @@ class ModelOutput:
     def states(self) -> Tensor:
         """[T, d] that the output projection reads."""
         return self.words.states
+
+
+@dataclass
+class Shared:
+    """What passes over the same batch that differ in their context alone have in common, kept by the first of them.
+
+    encoded  the sentence model's own encoder states of the current source
+    decoded  its decoder states over these
+    context  what the batch's own documents offer
+    """
+
+    encoded: Tensor | None = None
+    decoded: DecoderStates | None = None
+    context: Context | None = None
 
 
 class ContextArguments(TypedDict):

@@ -13,7 +13,7 @@ from weitblick.batches.batch import Batch, IdLists, Packed, Pairs
 from weitblick.batches.layout import Layout
 from weitblick.config.recipe import ContextSection
 from weitblick.context.module import Bank, ContextModule, ContextResult, Projected
-from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Sides
+from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Shared, Sides
 from weitblick.model.pointer import MemoryPointer
 from weitblick.model.sources import Sources
 from weitblick.model.words import Decided, Pointer, Softmax, WordDistribution
@@ -197,26 +197,41 @@ class DocumentModel(nn.Module):
         options: ContextOptions = PLAIN,
         source_tokens: Tensor | None = None,
         context: Context | None = None,
+        shared: Shared | None = None,
     ) -> ModelOutput:
         """One teacher-forced pass. `source_tokens` replaces the current source (words hidden), not the context's;
-        `context` replaces the batch's own (by that of other documents, as a control)."""
-        current = batch.current
+        `context` replaces the batch's own (by that of other documents, as a control). `shared`: between passes over
+        this batch, with the same `source_tokens`."""
+        current, shared = batch.current, shared or Shared()
         source = current.source if source_tokens is None else Packed(source_tokens, current.source.layout)
+        context = shared.context if context is None else context
         own = self.context is not None and (context is None or context.bank is None)
         if own and self._apart(batch, source_tokens):
             everything = batch.all_sentences
             found = self.offer(everything.source, everything.target)
             assert found is not None
             context, own = found if context is None else replace(context, layout=found.layout, bank=found.bank), False
-        states = None
+            shared.context = context
         if own and not self.reads_translations:
-            states = self.sentence.encode(source.tokens, source.layout)
-            context = self._live(states, states, source.layout, batch.rest, context)
-        memory, read = self.encode(source, context, options, states)
+            if shared.encoded is None:
+                shared.encoded = self.sentence.encode(source.tokens, source.layout)
+            context = self._live(shared.encoded, shared.encoded, source.layout, batch.rest, context)
+            shared.context = context
+        memory, read = self.encode(source, context, options, shared.encoded)
+        if read is None:
+            shared.encoded = memory
+
+        def run(extras: SubLayers) -> DecoderStates:
+            plain = extras is None and read is None  # nothing of the context is in these states
+            if plain and shared.decoded is not None:
+                return shared.decoded
+            target = current.target
+            states = self.sentence.decode(target.tokens, target.layout, memory, source.layout, extras)
+            shared.decoded = states if plain else shared.decoded
+            return states
+
         output = self._decode(
-            lambda extras: self.sentence.decode(
-                current.target.tokens, current.target.layout, memory, source.layout, extras
-            ),
+            run,
             current.target,
             context,
             options,

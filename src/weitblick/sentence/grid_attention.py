@@ -85,14 +85,16 @@ def head_places(grid: Grid, heads: int) -> HeadPlaces:
 
 
 class GridAttention(torch.autograd.Function):
-    """softmax(q k' / sqrt(d_k) + bias), dropped out, times v, for every sentence and head; in float32 under autocast.
+    """softmax(q k' / sqrt(d_k) + bias), dropped out, times v, for every sentence and head.
+
+    Rows and products have the type of `queries`, bfloat16 under autocast; weights are float32 then.
 
     `queries` [T, d] or, for attention of sentences to themselves, queries, keys and values [T, 3d] with `memory` None;
     `memory` [Ts, 2d] keys and values. Padding needs no zeros: its weight as a key is 0, and what it asks is dropped.
     """
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)  # type: ignore[untyped-decorator]
+    @torch.autocast("cpu", enabled=False)  # type: ignore[untyped-decorator]
     def forward(
         ctx: Any,
         queries: Tensor,
@@ -109,9 +111,10 @@ class GridAttention(torch.autograd.Function):
         biases = others.causal_biases if causal else others.biases
         for group, other, bias in zip(places.grid.groups, others.grid.groups, biases, strict=True):
             ours, keys = places.view(q, group), others.view(k, other)
-            weights = torch.baddbmm(bias.to(q.dtype), ours, keys.transpose(1, 2), alpha=scale).softmax(-1)
+            scores = torch.baddbmm(bias.to(q.dtype), ours, keys.transpose(1, 2), alpha=scale)
+            weights = scores.softmax(-1, torch.promote_types(q.dtype, torch.float32))
             keep = mask(weights)
-            dropped = weights * keep
+            dropped = (weights * keep).to(q.dtype)
             torch.bmm(dropped, others.view(v, other), out=places.view(output, group))
             kept += [weights, dropped, keep]
         ctx.save_for_backward(q, k, v, *kept)
@@ -120,7 +123,7 @@ class GridAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    @torch.amp.custom_bwd(device_type="cpu")  # type: ignore[untyped-decorator]
+    @torch.autocast("cpu", enabled=False)  # type: ignore[untyped-decorator]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, *kept = ctx.saved_tensors
         places, others = ctx.places, ctx.others
@@ -135,8 +138,8 @@ class GridAttention(torch.autograd.Function):
             weights, dropped, keep = kept[3 * number : 3 * number + 3]
             d_out = places.view(d_output, group)
             torch.bmm(dropped.transpose(1, 2), d_out, out=others.view(d_v, other))
-            d_weights = torch.bmm(d_out, others.view(v, other).transpose(1, 2)).mul_(keep)
-            d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype)
+            d_weights = torch.bmm(d_out, others.view(v, other).transpose(1, 2)).to(keep.dtype).mul_(keep)
+            d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype).to(q.dtype)
             ours, keys = places.view(d_q, group), others.view(d_k, other)
             torch.baddbmm(ours, d_scores, others.view(k, other), beta=0, alpha=scale, out=ours)
             torch.baddbmm(keys, d_scores.transpose(1, 2), places.view(q, group), beta=0, alpha=scale, out=keys)

@@ -11,6 +11,9 @@ from weitblick.config.recipe import ContextStageSection, StageSection
 from weitblick.errors import UserError
 from weitblick.model.document_model import DocumentModel
 
+CLIP_ROUNDING = 1e-6
+"""As in PyTorch's clipping: no division by zero."""
+
 
 def rate_factor(stage: StageSection, update: int) -> float:
     """The rate of the `update`-th update (from 1) as a share of the peak."""
@@ -73,10 +76,10 @@ class Optimiser:
     def step(self, scale: float) -> float:
         """Scales gradients, clips, updates; returns the gradient norm before clipping."""
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        torch._foreach_mul_(gradients, scale)
-        norm = nn.utils.get_total_norm(gradients)
+        norm = nn.utils.get_total_norm(gradients) * scale
         if torch.isfinite(norm):
-            nn.utils.clip_grads_with_norm_([p for p in self.parameters if p.grad is not None], self.stage.clip, norm)
+            within = (self.stage.clip / (norm + CLIP_ROUNDING)).clamp(max=1.0)
+            torch._foreach_mul_(gradients, within * scale)  # both at once: every pass reads all of them from memory
             self.adam.step()
             torch.autograd.graph.increment_version(self.parameters)  # fused Adam does not: packed weights would stay
         return float(norm)

@@ -15,7 +15,7 @@ from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch, l
 from weitblick.batches.store import CorpusStore
 from weitblick.distributed import World
 from weitblick.intervals import Estimate, Resampling
-from weitblick.model.context import ContextOptions, ModelOutput
+from weitblick.model.context import ContextOptions, ModelOutput, Shared
 from weitblick.model.document_model import DocumentModel
 from weitblick.training.figures import ContextSums
 
@@ -98,7 +98,8 @@ class _Losses:
 def validate(
     model: DocumentModel, store: CorpusStore, plans: Sequence[SentencePlan | DocumentPlan], seed: int, world: World
 ) -> Validation:
-    """Each process takes its share of the plans; the sums are put together."""
+    """Each process takes its share of the plans; the sums are put together. Losses with and without context and with
+    that of another document differ behind the sentence model's own states: these are computed once."""
     training = model.training
     model.eval()
     partners = other_documents(store, seed)
@@ -106,18 +107,19 @@ def validate(
     for plan in plans[world.rank :: world.size]:
         batch = load_batch([store], plan).to(world.device)
         documents = _documents_of(plan, batch, store)
-        output = model(batch)
+        shared = Shared()
+        output = model(batch, shared=shared)
         losses.tokens.index_add_(0, documents, torch.ones(len(documents), dtype=torch.float64))
         losses.own.index_add_(0, documents, _losses(output, batch))
         if output.context is None:
             continue
         reading += ContextSums.of(output.context)
         nobody = torch.zeros(batch.current.sentences, dtype=torch.bool, device=world.device)
-        losses.none.index_add_(0, documents, _losses(model(batch, ContextOptions(use=nobody)), batch))
+        losses.none.index_add_(0, documents, _losses(model(batch, ContextOptions(use=nobody), shared=shared), batch))
         if partners is not None and isinstance(plan, DocumentPlan):
             others = load_documents(store, [int(partners[part.document]) for part in plan.parts]).to(world.device)
             context = model.offer(others.source, others.target)
-            losses.random.index_add_(0, documents, _losses(model(batch, context=context), batch))
+            losses.random.index_add_(0, documents, _losses(model(batch, context=context, shared=shared), batch))
     model.train(training)
     losses, reading = losses.sum(world), reading.sum(world)
     loss = float(losses.own.sum() / losses.tokens.sum())
