@@ -9,6 +9,7 @@ Training, translating, streaming, scoring, controls and explaining pass a `Conte
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
@@ -72,6 +73,12 @@ class Shared:
     encoded: Tensor | None = None
     decoded: DecoderStates | None = None
     context: Context | None = None
+
+    def states(self, decode: Callable[[], DecoderStates]) -> DecoderStates:
+        """Of the decoder where nothing of the context is in them, from the first pass that needs them."""
+        if self.decoded is None:
+            self.decoded = decode()
+        return self.decoded
 
 
 class ContextArguments(TypedDict):

@@ -221,18 +221,14 @@ class DocumentModel(nn.Module):
         if read is None:
             shared.encoded = memory
 
-        def run(extras: SubLayers) -> DecoderStates:
-            plain = extras is None and read is None  # nothing of the context is in these states
-            if plain and shared.decoded is not None:
-                return shared.decoded
-            target = current.target
-            states = self.sentence.decode(target.tokens, target.layout, memory, source.layout, extras)
-            shared.decoded = states if plain else shared.decoded
-            return states
+        target = current.target
+
+        def decode(extras: SubLayers) -> DecoderStates:
+            return self.sentence.decode(target.tokens, target.layout, memory, source.layout, extras)
 
         output = self._decode(
-            run,
-            current.target,
+            lambda extras: decode(extras) if extras or read is not None else shared.states(lambda: decode(None)),
+            target,
             context,
             options,
             live=own and self.reads_translations,
@@ -361,11 +357,7 @@ class DocumentModel(nn.Module):
         return Decided(self.decides, steps, scores)
 
     def _output(
-        self,
-        states: DecoderStates,
-        result: ContextResult | None,
-        target: Packed,
-        context: Context | None,
+        self, states: DecoderStates, result: ContextResult | None, target: Packed, context: Context | None
     ) -> ModelOutput:
         """The distribution of words after the context module and, where there is one, the pointer."""
         if result is not None and self.decides is None:
@@ -378,12 +370,7 @@ class DocumentModel(nn.Module):
         return replace(self._mixed(states, softmax, decided, target, context), context=result)
 
     def _mixed(
-        self,
-        states: DecoderStates,
-        softmax: Softmax,
-        decided: Decided | None,
-        target: Packed,
-        context: Context | None,
+        self, states: DecoderStates, softmax: Softmax, decided: Decided | None, target: Packed, context: Context | None
     ) -> ModelOutput:
         """What the model says, what context decides, and what the pointer adds."""
         pointer = None if context is None else context.pointer

@@ -48,7 +48,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
             chunk, wanted = states[start : start + step].to(products), targets[start : start + step, None]
             logits = torch.addmm(summand, chunk, factor.t())
             chosen = logits.gather(1, wanted).float()
-            shares = torch.softmax(logits, -1, out=logits)
+            shares = torch.softmax(logits, -1, out=logits if logits.device.type == "cpu" else None)
             own = shares.gather(1, wanted).float()
             normaliser = chosen - own.log()
             missed = (own == 0).nonzero()[:, 0]  # a share too small for a number tells nothing of its row
