@@ -100,9 +100,9 @@ def data_folder() -> Path:
 
 def could_build_kernels() -> bool:
     """Whether kernels for decoding on the CPU are wanted and not there, though they could be built."""
-    from weitblick.kernels.build import COMPILERS, OFF, library_path, wanted
+    from weitblick.kernels.build import COMPILERS, OFF, built, wanted
 
-    return wanted() != OFF and not library_path().exists() and any(map(shutil.which, COMPILERS))
+    return wanted() != OFF and built() is None and any(map(shutil.which, COMPILERS))
 
 
 def _check_installed() -> None:
