@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 
 from weitblick.errors import UserError
 from weitblick.files import atomic_path, make_folder
-from weitblick.temporary import temporary_prefix
 
 FOLDER = Path(__file__).parent
 OPTIONS = ("-O3", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-fPIC")
@@ -99,7 +98,8 @@ def _compiler() -> list[str]:
 
 
 def _compile(compiler: list[str], library: Path) -> None:
-    with TemporaryDirectory(dir=library.parent, prefix=temporary_prefix(library)) as folder:
+    # By the name of a temporary file the folder is swept, too, if we are killed.
+    with TemporaryDirectory(dir=library.parent, prefix=library.name) as folder:
         objects = [str(Path(folder) / f"{source.stem}.o") for source in _sources()]
         for source, compiled in zip(_sources(), objects, strict=True):
             _run([*compiler, *_options(), "-c", str(source), "-o", compiled])

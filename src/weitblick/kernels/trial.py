@@ -32,7 +32,7 @@ def main() -> None:
     try:
         check(load(Path(sys.argv[1])))
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error.message}", file=sys.stderr)
         sys.exit(1)
 
 
