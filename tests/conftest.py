@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import weitblick  # noqa: F401  before any test loads PyTorch, whose idle threads would take the cores of other tests
+
 # no sandbox as root, and nothing that looks for the network
 CHROMIUM_OPTIONS = [
     "--no-sandbox",

@@ -110,6 +110,12 @@ def test_kernels_are_suggested_where_they_could_be_built(tmp_path: Path, monkeyp
     assert not could_build_kernels()
 
 
+def test_threads_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="100000 threads cannot be had"):
+        CliRunner().invoke(app, ["serve", "--threads", "100000", "--data", str(tmp_path)], catch_exceptions=False)
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_listening_elsewhere_needs_keys_or_open(host: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--keys"):

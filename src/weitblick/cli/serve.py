@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from weitblick.errors import UserError
+from weitblick.threads import use_threads
 
 BACKLOG = 1024
 
@@ -65,18 +66,15 @@ def serve(
             f"others could reach {host} and read and change all projects",
             remedy="name a file of keys with --keys, or say --open",
         )
+    use_threads(threads)
     listener = listen(host, port)
     store = Store(folder)  # before the model, which takes longer: another server may have it
-    import torch
-
     from weitblick.allocator import tune_allocator
     from weitblick.server.app import create_app
     from weitblick.server.running import run
     from weitblick.translation.translator import Translator
 
     tune_allocator()
-    if threads:
-        torch.set_num_threads(threads)
     translator = Translator.load(model, device, warn=lambda message: None)
     name = Path(model).name if model else "shipped"
     app = create_app(translator, store, host=host, keys=known, name=name)

@@ -139,7 +139,7 @@ class Stream:
         write_json(path, state.model_dump())
 
     def load(self, path: str | Path) -> None:
-        """Goes on with the document of a stream that `save` wrote, of the same model. What is refused changes nothing."""
+        """Goes on with the document of a stream that `save` wrote, of this model. What is refused changes nothing."""
         value = read_json(path)
         check_format_version(value, STREAM_VERSION, path)
         try:
