@@ -134,9 +134,7 @@ def test_streaming_gives_the_lines_of_the_document(folder: Path) -> None:
 def test_streaming_chooses_from_a_shortlist(folder: Path, tmp_path: Path) -> None:
     words = tmp_path / "words"
     Shortlist.learn([("The report.", "Der Bericht.")], tiny_pipeline(), common=1, each=1).save(words)
-    document, stream = (
-        run("-m", folder, way, "--shortlist", words, stdin=ENGLISH).stdout for way in ("-", "--stream")
-    )
+    document, stream = (run("-m", folder, way, "--shortlist", words, stdin=ENGLISH).stdout for way in ("-", "--stream"))
     assert stream == document
     assert stream != run("-m", folder, "--stream", stdin=ENGLISH).stdout
 
