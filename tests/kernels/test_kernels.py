@@ -282,6 +282,14 @@ def test_a_translation_is_the_same_alone_and_in_a_batch(used: Kernels, beam: int
         assert [score for _, score in together] == pytest.approx([score for _, score in alone], abs=1e-5)
 
 
+def test_8_bits_that_kernels_do_not_know_are_left_to_pytorch(used: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a processor, or of a compiler's options, without AVX2."""
+    if "fbgemm" not in torch.backends.quantized.supported_engines:
+        pytest.skip("nor does PyTorch know them")
+    monkeypatch.setattr(used, "integer_columns", 0)
+    assert len(translations(quantize_linears(model(), least_weights=0), 2, SOURCES)) == len(SOURCES)
+
+
 @pytest.mark.parametrize("others", [None, torch.tensor([7, 40])])
 @pytest.mark.parametrize("renormalize", [False, True])
 def test_candidates_are_those_of_pytorch(

@@ -93,10 +93,11 @@ def test_answers_are_sent_at_once() -> None:
 
 
 def test_kernels_are_suggested_where_they_could_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler, library = tmp_path / "bin" / "gcc", tmp_path / "kernels.so"
+    compiler = tmp_path / "bin" / "gcc"
+    libraries: list[Path | None] = [None]
     monkeypatch.setenv("PATH", str(compiler.parent))
     monkeypatch.delenv("WEITBLICK_KERNELS", raising=False)
-    monkeypatch.setattr("weitblick.kernels.build.library_path", lambda: library)
+    monkeypatch.setattr("weitblick.kernels.build.built", lambda: libraries[0])
     assert not could_build_kernels()  # no compiler
     compiler.parent.mkdir()
     compiler.write_text("#!/bin/sh\n")
@@ -105,8 +106,14 @@ def test_kernels_are_suggested_where_they_could_be_built(tmp_path: Path, monkeyp
     monkeypatch.setenv("WEITBLICK_KERNELS", "off")
     assert not could_build_kernels()
     monkeypatch.delenv("WEITBLICK_KERNELS")
-    library.touch()
+    libraries[0] = tmp_path / "kernels.so"
     assert not could_build_kernels()
+
+
+def test_threads_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="100000 threads cannot be had"):
+        CliRunner().invoke(app, ["serve", "--threads", "100000", "--data", str(tmp_path)], catch_exceptions=False)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

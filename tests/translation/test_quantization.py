@@ -11,6 +11,7 @@ from torch import nn
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.errors import UserError
+from weitblick.model.words import Pointed, Softmax, WordDistribution
 from weitblick.sentence.candidates import best_words, best_words_rescored
 from weitblick.sentence.quantized import QuantizedLinear, QuantizedOutput, available
 from weitblick.translation.quantization import gain, quantize_linears
@@ -93,6 +94,29 @@ def test_words_proposed_are_scored_exactly(
     torch.testing.assert_close(values[:, :width][real], exact.log_probabilities[real])
     assert torch.equal(found.ids.gather(1, order)[:, :width][real], exact.ids[real])
     torch.testing.assert_close(found.end, exact.end)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("read", [False, True], ids=["without-context", "with-context"])
+def test_a_step_that_points_at_nothing_never_depends_on_those_that_do(read: bool) -> None:
+    """Steps of a batch in which others point choose by the same logits, 8-bit or exact, as among their like."""
+    states, weight, bias = numbers(3, 64), numbers(90, 64, seed=1), numbers(90, seed=2)
+    pointed = Pointed(torch.tensor([0.9, 0.0, 0.0]), torch.tensor([[7], [0], [0]]), torch.tensor([[1.0], [0.0], [0.0]]))
+
+    def softmax() -> Softmax:
+        found = Softmax(states, weight, bias, QuantizedOutput(weight, bias))
+        if read:
+            found.expect(torch.tensor([5, 6]))
+        return found
+
+    together = WordDistribution(softmax(), pointed, read=read).best(4, 2)
+    apart = WordDistribution(softmax(), read=read).best(4, 2)
+    for one, other in (
+        (together.log_probabilities, apart.log_probabilities),
+        (together.end[:, None], apart.end[:, None]),
+    ):
+        torch.testing.assert_close(one[1:].sort(1, True)[0][:, :4], other[1:].sort(1, True)[0][:, :4])
+    assert int(together.ids[0, together.log_probabilities[0].argmax()]) == 7
 
 
 def test_approximate_logits_of_a_vocabulary_that_fills_no_strip() -> None:

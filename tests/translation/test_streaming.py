@@ -66,10 +66,34 @@ def test_what_is_no_saved_stream_is_refused_in_one_line(tmp_path: Path) -> None:
         ({"past": [[0, "words", []]]}, "past.0.1"),
         ({"position": -1}, "position"),
         ({"surplus": 1}, "surplus"),
+        ({"position": 10**30}, "position"),
+        ({"position": 0}, "one behind the other"),
+        ({"past": [[10**30, [5], []]]}, "past.0.0"),
+        ({"past": [[0, [5], []]] * 2}, "one behind the other"),
+        ({"past": [[0, [5] * 40_000, []]]}, "40000 words"),
+        ({"fingerprint": "of another"}, "another vocabulary"),
+        ({"confirmed": {"7": "Text."}}, "confirms sentence 7 of 1"),
+        ({"confirmed": {"0": " "}}, "confirms sentence 0 of 1"),
+        ({"confirmed": {"0": "Text."}}, "approved"),  # which this model cannot use
     ):
         path.write_text(json.dumps({**good, **change}))
+        other = stream_of(ENCODER)
+        other.translate(SENTENCES[1])
         with pytest.raises(UserError, match=message):
-            stream_of(ENCODER).load(path)
+            other.load(path)
+        assert other.sentences == [(0, SENTENCES[1])]  # as it was
+
+
+def test_a_stream_saved_before_there_were_fingerprints_is_read(tmp_path: Path) -> None:
+    stream, path = stream_of(ENCODER), tmp_path / "stream.json"
+    stream.translate(SENTENCES[0])
+    stream.save(path)
+    state = json.loads(path.read_text())
+    del state["fingerprint"]
+    path.write_text(json.dumps(state))
+    other = stream_of(ENCODER)
+    other.load(path)
+    assert other.translations(SENTENCES[1]) == stream.translations(SENTENCES[1])
 
 
 @torch.no_grad()

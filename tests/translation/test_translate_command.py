@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from weitblick.cli.main import app
 from weitblick.errors import UserError
 from weitblick.model.folder import save_model
+from weitblick.translation.shortlist import Shortlist
 
 ENGLISH = "\nThe report was read.\nIt is wrong.\n\n\nWhere is it?\n\n"
 QUICK = ["--beam", "2", "--length-penalty", "0", "--device", "cpu"]
@@ -128,6 +129,14 @@ def test_scores_and_n_best(folder: Path) -> None:
 def test_streaming_gives_the_lines_of_the_document(folder: Path) -> None:
     assert run("-m", folder, "--stream", stdin=ENGLISH).stdout == run("-m", folder, "-", stdin=ENGLISH).stdout
     assert "\t" in run("-m", folder, "--stream", "--scores", stdin=ENGLISH).stdout
+
+
+def test_streaming_chooses_from_a_shortlist(folder: Path, tmp_path: Path) -> None:
+    words = tmp_path / "words"
+    Shortlist.learn([("The report.", "Der Bericht.")], tiny_pipeline(), common=1, each=1).save(words)
+    document, stream = (run("-m", folder, way, "--shortlist", words, stdin=ENGLISH).stdout for way in ("-", "--stream"))
+    assert stream == document
+    assert stream != run("-m", folder, "--stream", stdin=ENGLISH).stdout
 
 
 def test_the_shipped_model_is_the_default(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

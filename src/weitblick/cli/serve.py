@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from weitblick.errors import UserError
+from weitblick.threads import use_threads
 
 BACKLOG = 1024
 
@@ -65,18 +66,15 @@ def serve(
             f"others could reach {host} and read and change all projects",
             remedy="name a file of keys with --keys, or say --open",
         )
+    use_threads(threads)
     listener = listen(host, port)
     store = Store(folder)  # before the model, which takes longer: another server may have it
-    import torch
-
     from weitblick.allocator import tune_allocator
     from weitblick.server.app import create_app
     from weitblick.server.running import run
     from weitblick.translation.translator import Translator
 
     tune_allocator()
-    if threads:
-        torch.set_num_threads(threads)
     translator = Translator.load(model, device, warn=lambda message: None)
     name = Path(model).name if model else "shipped"
     app = create_app(translator, store, host=host, keys=known, name=name)
@@ -100,9 +98,9 @@ def data_folder() -> Path:
 
 def could_build_kernels() -> bool:
     """Whether kernels for decoding on the CPU are wanted and not there, though they could be built."""
-    from weitblick.kernels.build import COMPILERS, OFF, library_path, wanted
+    from weitblick.kernels.build import COMPILERS, OFF, built, wanted
 
-    return wanted() != OFF and not library_path().exists() and any(map(shutil.which, COMPILERS))
+    return wanted() != OFF and built() is None and any(map(shutil.which, COMPILERS))
 
 
 def _check_installed() -> None:

@@ -337,6 +337,7 @@ def _stream(
         context=options.context,
         passes=options.passes,
         memory=options.memory,
+        shortlist=options.shortlist,
     )
     documents = 1
     for line in read_lines(STANDARD):

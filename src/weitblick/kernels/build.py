@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import shlex
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from weitblick.errors import UserError
 from weitblick.files import atomic_path, make_folder
@@ -30,11 +34,14 @@ def wanted() -> str:
     return said
 
 
-def library_path() -> Path:
-    """Where the library for this source and this processor is, or would be."""
+def library_path() -> Path | None:
+    """Where the library for this source and this processor is, or would be; None for a user without a home."""
     texts = [path.read_text(encoding="utf-8") for path in (*_sources(), *sorted(FOLDER.glob("*.h")))]
     told = "\n".join([*texts, *_options(), platform.machine(), _processor()])
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
     return cache / "weitblick" / f"kernels-{hashlib.sha256(told.encode()).hexdigest()[:16]}.so"
 
 
@@ -49,29 +56,55 @@ def _sources() -> list[Path]:
 
 def _processor() -> str:
     """What the compiler would compile for: a home folder may be that of several machines."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text(encoding="utf-8", errors="replace").splitlines() if known.exists() else []
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
 
 
-def build() -> Path:
-    """The library, compiled unless it is there."""
+def built() -> Path | None:
+    """The library, if it is there and whole."""
     path = library_path()
-    if path.exists():
+    return path if path is not None and _is_sealed(path) else None
+
+
+def build() -> Path:
+    """The library, compiled unless it is there. What does not compute as it should in a trial is never kept."""
+    if (path := built()) is not None:
         return path
-    compiler = os.environ.get("CC") or next(filter(shutil.which, COMPILERS), None)
-    if compiler is None:
-        raise UserError("no C compiler is here", remedy="install gcc or clang, or go on without: nothing needs kernels")
+    path = library_path()
+    if path is None:
+        raise UserError("no home folder is known", remedy="set XDG_CACHE_HOME to a folder where kernels can be kept")
+    compiler = _compiler()
     make_folder(path.parent)
     with atomic_path(path) as written:
-        # Not linked against a library of OpenMP: the one that PyTorch has loaded is to be the only one.
-        objects = [written.with_suffix(f".{source.stem}.o") for source in _sources()]
-        for source, compiled in zip(_sources(), objects, strict=True):
-            _run([compiler, *_options(), "-c", str(source), "-o", str(compiled)])
-        _run([compiler, "-shared", *map(str, objects), "-o", str(written), "-lm"])
-        for compiled in objects:
-            compiled.unlink()
+        _compile(compiler, written)
+        _try(written)
+        _seal(written)
     return path
+
+
+def _compiler() -> list[str]:
+    """A command, of which CC may have several words, as for make."""
+    try:
+        said = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise UserError(f"CC={os.environ['CC']} is no command ({error})", remedy="set CC to a C compiler") from None
+    found = said or list(filter(shutil.which, COMPILERS))[:1]
+    if not found:
+        raise UserError("no C compiler is here", remedy="install gcc or clang, or go on without: nothing needs kernels")
+    return found
+
+
+def _compile(compiler: list[str], library: Path) -> None:
+    # By the name of a temporary file the folder is swept, too, if we are killed.
+    with TemporaryDirectory(dir=library.parent, prefix=library.name) as folder:
+        objects = [str(Path(folder) / f"{source.stem}.o") for source in _sources()]
+        for source, compiled in zip(_sources(), objects, strict=True):
+            _run([*compiler, *_options(), "-c", str(source), "-o", compiled])
+        # Not linked against a library of OpenMP: the one that PyTorch has loaded is to be the only one.
+        _run([*compiler, "-shared", *objects, "-o", str(library), "-lm"])
 
 
 def _run(command: list[str]) -> None:
@@ -80,7 +113,40 @@ def _run(command: list[str]) -> None:
     except OSError as error:
         raise UserError(f"{command[0]}: {error.strerror}", remedy="set CC to a C compiler") from None
     if done.returncode:
-        first = next(iter(done.stderr.splitlines()), f"exit code {done.returncode}")
         raise UserError(
-            f"the compiler failed: {first}", remedy="set CC to another C compiler, or go on without kernels"
+            f"the compiler failed: {_reason(done)}", remedy="set CC to another C compiler, or go on without kernels"
         )
+
+
+def _try(library: Path) -> None:
+    """In a process of its own: it may die of what the compiler made, or of what the processor cannot do."""
+    command = [sys.executable, "-m", "weitblick.kernels.trial", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise UserError(
+            f"the kernels were built, but fail: {_reason(done)}",
+            remedy="set CC to another C compiler, or go on without kernels",
+        )
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """One line for why a process failed: its first that tells of an error."""
+    if done.returncode < 0:
+        return signal.strsignal(-done.returncode) or f"signal {-done.returncode}"
+    lines = done.stderr.splitlines()
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else f"exit {done.returncode}")
+
+
+def _seal(library: Path) -> None:
+    """Its checksum goes behind the library, where no loader looks: one that was damaged would take us with it."""
+    with library.open("ab") as stream:
+        stream.write(hashlib.sha256(library.read_bytes()).digest())
+
+
+def _is_sealed(library: Path) -> bool:
+    try:
+        content = library.read_bytes()
+    except OSError:  # not there, or not for us
+        return False
+    size = hashlib.sha256().digest_size
+    return hashlib.sha256(content[:-size]).digest() == content[-size:]

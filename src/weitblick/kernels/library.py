@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weitblick.errors import UserError
-from weitblick.kernels.build import OFF, library_path, wanted
+from weitblick.kernels.build import OFF, built, wanted
 
 MOST_CELLS = 16_384
 """Words that are attended to: their weights lie on the stack."""
@@ -273,16 +274,19 @@ def load(path: Path) -> Kernels:
     try:
         return Kernels(path)
     except (OSError, AttributeError) as error:
-        raise UserError(f"cannot be loaded: {error}", where=path, remedy="set WEITBLICK_KERNELS=off") from None
+        raise UserError(f"cannot be loaded: {error}", where=path) from None
 
 
 @cache
 def kernels() -> Kernels | None:
-    """Those that are wanted (see `build`), if they have been built."""
-    if wanted() == OFF:
+    """Those that are wanted (see `build`), if they have been built and can be used."""
+    if wanted() == OFF or (path := built()) is None:
         return None
-    path = library_path()
-    return load(path) if path.exists() else None
+    try:
+        return load(path)
+    except UserError as error:
+        logging.getLogger("weitblick").warning("%s; decoding goes on without kernels", error)
+        return None
 
 
 def kernels_for(x: Tensor) -> Kernels | None:

@@ -306,20 +306,22 @@ void decide_share(const Network *network, int64_t steps, int64_t most, const int
 }
 
 /* The best words of (1 - share) softmax + share * weights of words. Of each row: values and best, log-probabilities of
-   the `kept` best of the model; words, `step` apart, with weights and the model's own log-probabilities, rows of n;
-   words below `barred` are left out -> log-probabilities and ids [N, count] of the best, best first, and of the word
+   the `kept` best of the model, of which the first `wanted` that are not below `barred` count; words, `step` apart, with
+   weights and the model's own log-probabilities, rows of n, those below `barred` left out -> log-probabilities and ids [N, count] of the best, best first, and of the word
    `ending` that of the model in `end` [N] becomes that of the mixture */
-void mix(int64_t rows, const float *values, const int64_t *best, int64_t kept, const float *share, const int64_t *words,
-         int64_t step, const float *weights, const float *own, int64_t n, int64_t barred, int64_t ending, int64_t count,
-         float *found, int64_t *ids, float *end) {
+void mix(int64_t rows, const float *values, const int64_t *best, int64_t kept, int64_t wanted, const float *share,
+         const int64_t *words, int64_t step, const float *weights, const float *own, int64_t n, int64_t barred,
+         int64_t ending, int64_t count, float *found, int64_t *ids, float *end) {
     for (int64_t m = 0; m < rows; m++) {
         const float *weight = weights + m * n;
         const int64_t *word = words + m * step;
         float *value = found + m * count, of_pointer = share[m], ends = 0, left = log1pf(-of_pointer);
         int64_t *id = ids + m * count;
         none_yet(count, barred, value, id);
-        for (int64_t i = 0; i < kept; i++) {
-            int64_t which = best[m * kept + i], known = which < barred;
+        for (int64_t i = 0, counted = 0; i < kept && counted < wanted; i++) {
+            int64_t which = best[m * kept + i], known = 0;
+            if (which < barred) continue;
+            counted++;
             for (int64_t j = 0; j < n; j++) known |= word[j] == which;
             if (!known) join_highest(values[m * kept + i] + left, which, count, value, id);
         }

@@ -35,7 +35,7 @@ _ARGUMENTS = {
     "find_places": [_POINTER] * 4 + [_LONG] * 2 + [_POINTER] * 4 + [_INT],
     "decide_share": [_POINTER, _LONG, _LONG, *[_POINTER] * 7],
     "mix": [
-        _LONG, *[_POINTER] * 2, _LONG, *[_POINTER] * 2, _LONG, *[_POINTER] * 2, *[_LONG] * 4, *[_POINTER] * 3,
+        _LONG, *[_POINTER] * 2, *[_LONG] * 2, *[_POINTER] * 2, _LONG, *[_POINTER] * 2, *[_LONG] * 4, *[_POINTER] * 3,
     ],
 }  # fmt: skip
 
@@ -134,15 +134,16 @@ class PointerKernels:
     def mix(
         self,
         best: tuple[Tensor, Tensor],
+        wanted: int,
         end: Tensor,
         pointed: tuple[Tensor, Tensor, Tensor, Tensor],
         count: int,
         barred: int,
         ending: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities and ids [N, k] of the model's best words and that of the word `ending`, end [N], mixed with
-        share [N], words [N, n], weights [N, n] of a pointer and the model's own log-probabilities [N, n] of these:
-        the same [N, count] of the best of both, none of them below `barred`."""
+        """Log-probabilities and ids [N, k] of the model's best words, of which the first `wanted` that are not below
+        `barred` count, and that of the word `ending`, end [N], mixed with share [N], words [N, n], weights [N, n] of a
+        pointer and the model's own log-probabilities [N, n] of these: the same [N, count] of the best of both."""
         (values, ids), (share, words, weights, own) = best, pointed
         words = words if words.stride(1) == 1 else words.contiguous()
         values, ids, weights, own, share = (x.contiguous() for x in (values, ids, weights, own, share))
@@ -152,6 +153,7 @@ class PointerKernels:
             values.data_ptr(),
             ids.data_ptr(),
             values.shape[1],
+            wanted,
             share.data_ptr(),
             words.data_ptr(),
             words.stride(0),

@@ -373,9 +373,9 @@ class DocumentModel(nn.Module):
         self, states: DecoderStates, softmax: Softmax, decided: Decided | None, target: Packed, context: Context | None
     ) -> ModelOutput:
         """What the model says, what context decides, and what the pointer adds."""
-        pointer = None if context is None else context.pointer
+        pointer, read = None if context is None else context.pointer, softmax.was_asked
         pointed = None if pointer is None else pointer.point(states, softmax, target)
-        return ModelOutput(WordDistribution(softmax, pointed, decided))
+        return ModelOutput(WordDistribution(softmax, pointed, decided, read))
 
     def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
         """Whether context states need a pass of their own: the current sentences' states are not what is read."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -123,8 +123,8 @@ class Softmax:
     @torch.no_grad()
     def ask(self, ids: Tensor) -> Asked:
         """The same, and the best words beside them, where one pass over the vocabulary can tell both."""
-        at_once = self.is_step and not self.was_asked
-        asked = ask(self.states, self.weight, self.bias, self.quick, ids) if at_once else None
+        known = self.was_asked or "_of_all_words" in self.__dict__
+        asked = None if known else ask(self.states, self.weight, self.bias, self.quick, ids)
         return Asked(*self.look_up(ids)) if asked is None else asked
 
     @cached_property
@@ -206,11 +206,13 @@ class Pointer(Protocol):
 
 @dataclass(frozen=True)
 class WordDistribution:
-    """p(word) at T steps: the model's own, in which context may have decided between some words, and a pointer's."""
+    """p(word) at T steps: the model's own, in which context may have decided between some words, and a pointer's; read:
+    whether context was asked, at whatever steps it then decided."""
 
     softmax: Softmax
     pointed: Pointed | None = None
     decided: Decided | None = None
+    read: bool = False
 
     @property
     def states(self) -> Tensor:
@@ -221,7 +223,7 @@ class WordDistribution:
         """At some steps [k], in ascending order."""
         pointed = None if self.pointed is None else self.pointed[steps]
         decided = None if self.decided is None else self.decided.at(steps)
-        return WordDistribution(replace(self.softmax, states=self.states[steps]), pointed, decided)
+        return WordDistribution(replace(self.softmax, states=self.states[steps]), pointed, decided, self.read)
 
     def own_table(self, rows: slice) -> Tensor:
         """[n, V] log-probabilities of some steps without the pointer."""
@@ -292,22 +294,38 @@ class WordDistribution:
             return best_words_allowed(s.states, allowed, count, forbidden, renormalize)
         if allowed is not None:
             return best_words_of(self._restrict(self.table(slice(0, len(s))), allowed), *how)
-        if not s.is_step and (self.decided is not None or self.pointed is not None):
+        p = self.pointed
+        if p is not None and p.asked is not None and self.decided is None and others is None and not renormalize:
+            found = p.asked.best_mixed(p.share, p.ids, p.weights, count, forbidden)
+            if found is not None:
+                return found
+        if not s.is_step and (self.decided is not None or p is not None):
             return best_words_of(self.table(slice(0, len(s))), *how)
         if self.decided is not None:
             s.step.decide(self.decided.ids, self.decided.steps, self.decided.scores)
-        elif self.pointed is not None and self.pointed.asked is not None and others is None and not renormalize:
-            p, asked = self.pointed, self.pointed.asked
-            found = asked.best_mixed(p.share, p.ids, p.weights, count, forbidden)
-            if found is not None:
-                return found
         if self.pointed is not None:
-            return s.step.best_mixed(self.pointed.share, self.pointed.ids, self.pointed.weights, *how)
+            mixed = s.step.best_mixed(self.pointed.share, self.pointed.ids, self.pointed.weights, *how)
+            return mixed if s.quick is None or self.read else self._quick_where_silent(mixed, self.pointed, *how)
         if self.decided is not None or s.was_asked:
             return s.step.best(*how)
         if s.quick is not None:
             return best_words_rescored(s.states, s.weight, s.bias, s.quick, *how)
         return best_words(s.states, s.weight, s.bias, *how)
+
+    def _quick_where_silent(self, mixed: Candidates, pointed: Pointed, *how: Any) -> Candidates:
+        """Where nothing was found, the words that 8 bits choose, as in a batch in which nobody finds anything."""
+        silent = (pointed.share == 0).nonzero()[:, 0]
+        s = self.softmax
+        if not len(silent) or s.quick is None:
+            return mixed
+        own = best_words_rescored(s.states[silent], s.weight, s.bias, s.quick, *how)
+        room = (0, own.ids.shape[1] - mixed.ids.shape[1])
+        values = torch.nn.functional.pad(mixed.log_probabilities, room, value=-torch.inf)
+        return Candidates(
+            values.index_copy(0, silent, own.log_probabilities),
+            torch.nn.functional.pad(mixed.ids, room, value=PAD).index_copy(0, silent, own.ids),
+            mixed.end.index_copy(0, silent, own.end),
+        )
 
     def _restrict(self, table: Tensor, allowed: Allowed) -> Tensor:
         """Log-probabilities [N, V] over the words that each step may use, as `best_words_allowed` has them."""

@@ -19,8 +19,8 @@ NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translat
 STRIP = 16
 """Words whose maximum is taken together: the k best of a vocabulary lie in the k strips with the best maxima."""
 KEPT = 16
-"""Best words kept by a pass that is asked for others: enough for a beam of 6, which wants twice as many, and three
-that cannot be the first."""
+"""Best words kept by a pass that is asked for others: enough for a beam of 6 (of 4 with 8 bits), which wants twice as
+many, three that cannot be the first, and SPARE."""
 SPARE = 4
 """Words more than are asked for that are scored anew where the first scores are approximate."""
 
@@ -175,20 +175,23 @@ def logits_of(states: Tensor, weight: Tensor, bias: Tensor, ids: Tensor) -> Tens
 @dataclass(frozen=True)
 class Asked:
     """Log-probabilities [N, n] of words that were asked for and the highest of each hypothesis [N]; where one pass over
-    the vocabulary told both, the KEPT best words as well, any words."""
+    the vocabulary told both, the KEPT best words as well, any words, and how many more than are asked for count (as
+    `best_words_rescored` has SPARE)."""
 
     log_probabilities: Tensor
     highest: Tensor
     best: Candidates | None = None
+    spare: int = 0
 
     def best_mixed(self, share: Tensor, ids: Tensor, weights: Tensor, count: int, forbidden: int) -> Candidates | None:
         """As `StepLogits.best_mixed` with ids [N, n] that are the first of those asked for; None: too few are kept."""
         kernels = pointer_kernels(share)
-        if kernels is None or self.best is None or self.best.ids.shape[1] < count + forbidden:
+        wanted = count + self.spare
+        if kernels is None or self.best is None or self.best.ids.shape[1] < wanted + forbidden:
             return None
         said = share, ids, weights, self.log_probabilities[:, : ids.shape[1]]
         best = self.best.log_probabilities, self.best.ids
-        return Candidates(*kernels.mix(best, self.best.end, said, count, forbidden, EOS))
+        return Candidates(*kernels.mix(best, wanted, self.best.end, said, count, forbidden, EOS))
 
 
 def ask(
@@ -201,7 +204,7 @@ def ask(
     packed = packed if isinstance(packed, PackedIntegers) else None
     wanted = KEPT, 0, None, None, EOS
     values, best, end, asked = choose_words(compiled, states, weight, bias, packed, *wanted, ids)
-    return Asked(asked, values.amax(1), Candidates(values, best, end))
+    return Asked(asked, values.amax(1), Candidates(values, best, end), 0 if packed is None else SPARE)
 
 
 class StepLogits:
@@ -259,7 +262,7 @@ class StepLogits:
             values, best = self.compiled.best(self.logits.t(), wanted, forbidden)
             best_own, end = (values - self.normaliser[:, None], best), self.logits[EOS] - self.normaliser
             pointed_at = share, ids, weights, self.log_probabilities(ids)
-            return Candidates(*kernels.mix(best_own, end, pointed_at, wanted, forbidden, EOS))
+            return Candidates(*kernels.mix(best_own, wanted, end, pointed_at, wanted, forbidden, EOS))
         share = share[:, None]
         same = ids[:, :, None] == ids[:, None]  # [N, n, n]
         said = share * torch.einsum("nab,nb->na", same.to(weights.dtype), weights)

@@ -225,6 +225,8 @@ class Transformer(SentenceModel):
             return None
         if (self.dimension // heads) % compiled.lanes or layers[0].feed_forward.inner % compiled.lanes:
             return None
+        if not compiled.integer_columns and any(isinstance(x, QuantizedLinear) for x in self.modules()):
+            return None  # these are PyTorch's
         last = self.decoder_norm if isinstance(self.decoder_norm, nn.LayerNorm) else None
         return CompiledDecoder(
             compiled,

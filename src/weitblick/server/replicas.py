@@ -50,14 +50,13 @@ def _builder(model: str | None, keys: list[str], threads: int) -> Callable[[], A
     """Makes the application, in the process of a replica."""
 
     def build() -> Any:
-        import torch
-
         from weitblick.allocator import tune_allocator
         from weitblick.server.app import create_app
+        from weitblick.threads import use_threads
         from weitblick.translation.translator import Translator
 
         tune_allocator()
-        torch.set_num_threads(threads)
+        use_threads(threads)
         translator = Translator.load(model, warn=lambda message: None)
         folder = tempfile.mkdtemp(prefix="weitblick-replica-")
         return create_app(translator, folder, host="0.0.0.0", keys=keys, projects=False)

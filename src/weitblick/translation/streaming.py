@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -25,18 +26,37 @@ from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import Translation, Unit, Warn, join_documents, split_documents
 
 STREAM_VERSION = 1
-Id = Annotated[int, Field(ge=0)]
+Id = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class StreamState(Section):
     """A stream on disk: sentences so far (position, text), those that are context (position, source and target ids),
-    and what was confirmed, by number."""
+    and what was confirmed, by number; fingerprint: of the text pipeline whose ids they are, unknown in older files."""
 
     format_version: int = STREAM_VERSION
+    fingerprint: str | None = None
     position: Id
     sentences: list[tuple[Id, str]]
     past: list[tuple[Id, list[Id], list[Id]]]
     confirmed: dict[Id, str]
+
+    def flaw(self, pipeline: TextPipeline) -> str | None:
+        """Why no stream with this pipeline has saved it; None if one may have."""
+        sizes = len(pipeline.source_vocabulary), len(pipeline.target_vocabulary)
+        for _, source, target in self.past:
+            if not source or max(source) >= sizes[0] or max(target, default=0) >= sizes[1]:
+                return "holds words that this model does not know"
+            if len(source) > pipeline.longest_sentence:
+                return f"holds a sentence of {len(source)} words, but the model reads {pipeline.longest_sentence}"
+        if self.fingerprint not in (None, pipeline.fingerprint()):
+            return "is a stream of a model with another vocabulary"
+        for places in ([position for position, _ in self.sentences], [position for position, _, _ in self.past]):
+            if any(one >= next_one for one, next_one in pairwise([*places, self.position])):
+                return "holds sentences that do not stand one behind the other"
+        for number, text in self.confirmed.items():
+            if number >= len(self.sentences) or not text.strip():
+                return f"confirms sentence {number} of {len(self.sentences)} as {text!r}"
+        return None
 
 
 class Stream:
@@ -84,9 +104,7 @@ class Stream:
         alike. Given again it takes the place of the one before."""
         if not 0 <= number < self.count:
             raise IndexError(f"sentence {number} of {self.count} so far cannot be confirmed")
-        read = self.with_context and self.model.reads_translations
-        if self.approvals is None and not read:
-            raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
+        read = self._check_confirming()
         position, sentence = self.sentences[number]
         if not sentence.strip():
             return  # nothing that could be translated alike
@@ -100,15 +118,28 @@ class Stream:
         if read and len(source) <= longest:  # of a sentence in parts, the parts stay as they were translated
             self.past.replace(PastSentence(position, source, target[:longest]))
 
+    def _check_confirming(self) -> bool:
+        """Refuses where nothing could be done with what is confirmed; gives whether it is read as context."""
+        read = self.with_context and self.model.reads_translations
+        if self.approvals is None and not read:
+            raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
+        return read
+
     def save(self, path: str | Path) -> None:
         """Writes where the stream stands; `load` goes on from there to the same translations."""
         past = [(sentence.position, list(sentence.source), list(sentence.target)) for sentence in self.past.sentences]
         confirmed = {number: unit.target or "" for number, unit in self.confirmed.items()}
-        state = StreamState(position=self.position, sentences=self.sentences, past=past, confirmed=confirmed)
+        state = StreamState(
+            fingerprint=self.pipeline.fingerprint(),
+            position=self.position,
+            sentences=self.sentences,
+            past=past,
+            confirmed=confirmed,
+        )
         write_json(path, state.model_dump())
 
     def load(self, path: str | Path) -> None:
-        """Goes on with the document of a stream that `save` wrote, of the same model."""
+        """Goes on with the document of a stream that `save` wrote, of this model. What is refused changes nothing."""
         value = read_json(path)
         check_format_version(value, STREAM_VERSION, path)
         try:
@@ -117,10 +148,10 @@ class Stream:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise UserError(f"{place}: {first['msg']}", where=path, remedy="use a file that a stream saved") from None
-        sizes = len(self.pipeline.source_vocabulary), len(self.pipeline.target_vocabulary)
-        for _, source, target in state.past:
-            if not source or max(source) >= sizes[0] or max(target, default=0) >= sizes[1]:
-                raise UserError("holds words that this model does not know", where=path, remedy="use the same model")
+        if (flaw := state.flaw(self.pipeline)) is not None:
+            raise UserError(flaw, where=path, remedy="use a file that a stream of the same model saved")
+        if state.confirmed:
+            self._check_confirming()
         self.end_document()
         self.position, self.sentences = state.position, list(state.sentences)
         for position, source, target in state.past if self.with_context else ():
