@@ -113,22 +113,24 @@ class Verification:
             for column in zip(*((s.states.final, s.states.attended, s.sentences) for s in self.kept), strict=True)
         )
         assert self.model.context is not None
-        read = self.model.context(final, attended, self._layout(sentences), bank).states
+        each = self._layout(sentences, torch.ones_like(sentences))  # as a step of a search: kernels read it so
+        read = self.model.context(final, attended, each, bank).states
         parts = read.split([len(steps.labels) for steps in self.kept])
         return {number for steps, part in zip(self.kept, parts, strict=True) for number in self._changed(steps, part)}
 
-    def _layout(self, sentences: Tensor) -> Layout:
-        """Of steps, those of a sentence behind each other."""
-        of, counts = sentences.unique_consecutive(return_counts=True)
-        documents, positions = (torch.as_tensor(x)[of.cpu()] for x in (self.readers.documents, self.readers.positions))
-        return Layout(counts, documents.to(counts.device), positions.to(counts.device))
+    def _layout(self, sentences: Tensor, lengths: Tensor) -> Layout:
+        """Of steps, so many of each of these sentences behind each other."""
+        places = self.readers.documents, self.readers.positions
+        documents, positions = (torch.as_tensor(x)[sentences.cpu()].to(lengths.device) for x in places)
+        return Layout(lengths, documents, positions)
 
     def _changed(self, steps: _Steps, read: Tensor) -> list[int]:
         """Of some steps whose states are `read` [n, d] once context is."""
         softmax = self.model.softmax(steps.states)
         before = WordDistribution(softmax)
         if self.pointer is not None:
-            packed = Packed(steps.previous, self._layout(steps.sentences))
+            together = self._layout(*steps.sentences.unique_consecutive(return_counts=True))
+            packed = Packed(steps.previous, together)
             before = replace(before, pointed=self.pointer.point(steps.states, softmax, packed))
         decided = self.model.decided(torch.arange(len(read), device=read.device), read, steps.states.final)
         differ = _steps_that_differ(before, replace(before, decided=decided), steps.labels, self.greedy)
