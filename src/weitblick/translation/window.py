@@ -126,7 +126,8 @@ class _Window:
 
     def _changed_by(self, context: Context | None, states: Tensor, targets: Sequence[list[int]]) -> set[int]:
         """Units whose translations would change with this context, by a pass over all words."""
-        before, greedy = None, is_greedy(self.options)  # frozen states: the first pass had no pointer
+        before = pointing(None, self.pointer) if self.model.frozen is None else None  # as in the first pass
+        greedy = is_greedy(self.options)
         parts = changed_by_context(self.model, self.readers, states, targets, before, context, greedy)
         return {index for part in parts for index in part}
 
