@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from weitblick.context.module import Bank
+from weitblick.explanation.explain import explain
 from weitblick.memory import Memory
 from weitblick.translation import window
-from weitblick.translation.translator import DEFAULT_MODEL, Translator
+from weitblick.translation.translator import DEFAULT_MODEL, Translator, as_document
 from weitblick.translation.verification import Verification, changed_by_context
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
@@ -99,3 +100,15 @@ def test_beside_a_memory_what_a_search_tells_is_what_a_pass_tells(beam: int, mon
     assert told == passed
     assert 1 in told[0]
     assert 4 not in told[0]
+
+
+def test_an_explanation_shows_the_context_that_was_read_beside_a_memory() -> None:
+    """First translations follow the memory, and these are what later sentences read."""
+    memory = Memory()
+    memory.add(*QUOTA)
+    explained = explain(
+        Translator.load(), as_document(["We must raise the cod quota.", "It must rise."]), memory=memory
+    )
+    first = explained.sentences[0]
+    assert "Dorschquote" in [word.text for word in first.target]
+    assert first.context_words == first.target

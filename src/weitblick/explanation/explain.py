@@ -117,7 +117,10 @@ def _translate(
     if model.context is not None or pointer is not None:
         # With a pointer, the model's own first pass reads it: another one than alone.
         known = first if pointer is None or model.first_pass() is not model else None
-        together = translate_units(model, units, TranslationOptions(beam=beam), pointer=pointer, known=known)
+        read: Found = []
+        options = TranslationOptions(beam=beam)
+        together = translate_units(model, units, options, pointer=pointer, known=known, first_found=read)
+        first = read if model.reads_translations else first
     return _by_document(documents, units, together, alone, first)
 
 
