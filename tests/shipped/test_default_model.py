@@ -106,9 +106,7 @@ def test_an_explanation_shows_the_context_that_was_read_beside_a_memory() -> Non
     """First translations follow the memory, and these are what later sentences read."""
     memory = Memory()
     memory.add(*QUOTA)
-    explained = explain(
-        Translator.load(), as_document(["We must raise the cod quota.", "It must rise."]), memory=memory
-    )
+    explained = explain(Translator.load(), as_document([QUOTA[0], "It must rise."]), memory=memory)
     first = explained.sentences[0]
     assert "Dorschquote" in [word.text for word in first.target]
     assert first.context_words == first.target
