@@ -148,18 +148,23 @@ def test_a_library_that_fails_its_trial_is_never_kept(
 def test_a_build_that_is_interrupted_says_so_in_one_line(cache: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     environment = {**os.environ, "CC": script(tmp_path / "slow", f"touch {begun}; exec sleep 60")}
+    # A test run in the background of a script has been told to ignore Ctrl-C, and so would its children.
+    listening = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     process = subprocess.Popen(
-        [sys.executable, "-m", "weitblick.kernels"],
+        [sys.executable, "-c", f"{listening}; runpy.run_module('weitblick.kernels', run_name='__main__')"],
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    while not begun.exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate()[1] == "interrupted\n"
+    try:
+        while not begun.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=30)[1] == "interrupted\n"
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert list(cache.iterdir()) == []
 
