@@ -288,13 +288,12 @@ class WordDistribution:
     ) -> Candidates:
         """The `count` best words of each step; the first `forbidden` ids, and `others`, are never among them. allowed:
         all the words that there are to choose from, beside those that a pointer points at."""
-        s = self.softmax
+        s, p = self.softmax, self.pointed
         how = count, forbidden, others, renormalize
-        if allowed is not None and self.pointed is None and self.decided is None:
+        if allowed is not None and p is None and self.decided is None:
             return best_words_allowed(s.states, allowed, count, forbidden, renormalize)
         if allowed is not None:
             return best_words_of(self._restrict(self.table(slice(0, len(s))), allowed), *how)
-        p = self.pointed
         if p is not None and p.asked is not None and self.decided is None and others is None and not renormalize:
             found = p.asked.best_mixed(p.share, p.ids, p.weights, count, forbidden)
             if found is not None:
@@ -303,9 +302,9 @@ class WordDistribution:
             return best_words_of(self.table(slice(0, len(s))), *how)
         if self.decided is not None:
             s.step.decide(self.decided.ids, self.decided.steps, self.decided.scores)
-        if self.pointed is not None:
-            mixed = s.step.best_mixed(self.pointed.share, self.pointed.ids, self.pointed.weights, *how)
-            return mixed if s.quick is None or self.read else self._quick_where_silent(mixed, self.pointed, *how)
+        if p is not None:
+            mixed = s.step.best_mixed(p.share, p.ids, p.weights, *how)
+            return mixed if s.quick is None or self.read else self._quick_where_silent(mixed, p, *how)
         if self.decided is not None or s.was_asked:
             return s.step.best(*how)
         if s.quick is not None:

@@ -25,16 +25,16 @@ from weitblick.translation.beam import Hypothesis, beam_search
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.units import Translation, Unit, Warn, join_documents, split_documents
 
-STREAM_VERSION = 1
+STREAM_VERSION = 2
 Id = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class StreamState(Section):
     """A stream on disk: sentences so far (position, text), those that are context (position, source and target ids),
-    and what was confirmed, by number; fingerprint: of the text pipeline whose ids they are, unknown in older files."""
+    and what was confirmed, by number; fingerprint: of the text pipeline whose ids they are."""
 
     format_version: int = STREAM_VERSION
-    fingerprint: str | None = None
+    fingerprint: str
     position: Id
     sentences: list[tuple[Id, str]]
     past: list[tuple[Id, list[Id], list[Id]]]
@@ -48,7 +48,7 @@ class StreamState(Section):
                 return "holds words that this model does not know"
             if len(source) > pipeline.longest_sentence:
                 return f"holds a sentence of {len(source)} words, but the model reads {pipeline.longest_sentence}"
-        if self.fingerprint not in (None, pipeline.fingerprint()):
+        if self.fingerprint != pipeline.fingerprint():
             return "is a stream of a model with another vocabulary"
         for places in ([position for position, _ in self.sentences], [position for position, _, _ in self.past]):
             if any(one >= next_one for one, next_one in pairwise([*places, self.position])):
