@@ -10,7 +10,7 @@ TORCH_INDEX ?=
 BIN := .venv/bin
 TORCH_OPTIONS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
-.PHONY: setup demo test test-fast torture lint format bench docs clean
+.PHONY: setup demo test test-fast coverage torture lint format bench docs site clean
 
 setup: .venv/ready
 
@@ -19,6 +19,7 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH_OPTIONS) $(TORCH)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	-@WEITBLICK_KERNELS=$${WEITBLICK_KERNELS:-on} $(BIN)/python -m weitblick.fast  # faster; nothing needs it
 	@touch $@
 
 .venv/ready-dev: .venv/ready requirements-dev.txt
@@ -37,6 +38,10 @@ test: .venv/ready-dev
 test-fast: .venv/ready-dev
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
+# the whole suite, and which lines of the package it never runs (build/coverage: a page for each file)
+coverage: .venv/ready-dev
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile --cov=weitblick --cov-report=term:skip-covered --cov-report=html:build/coverage
+
 TORTURE_SECONDS ?= 3600
 TORTURE_SEED ?= $(shell date +%s)
 
@@ -48,6 +53,7 @@ lint: .venv/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	.ci/lint-page
 
 format: .venv/ready-dev
 	$(BIN)/ruff check --fix .
@@ -61,6 +67,10 @@ bench: .venv/ready-dev
 
 docs: setup
 	$(BIN)/weitblick recipe reference > docs/recipe-reference.md
+
+# the documentation as a site
+site: .venv/ready-dev
+	$(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv demo build

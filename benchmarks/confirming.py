@@ -19,9 +19,9 @@ from typing import NamedTuple
 import sacrebleu
 
 from weitblick.documents.document import Sentence
-from weitblick.server.app import create_app
-from weitblick.server.service import Service
 from weitblick.translation.translator import Translator
+from weitblick.workbench.app import create_app
+from weitblick.workbench.service import Service
 
 SECONDS = 600
 CLEARLY = 0.5

@@ -28,11 +28,11 @@ from tools.text import lengths
 from tools.turns import CLOCK_HELP, CLOCKS, ratio, report, take_turns
 from torch import Tensor
 
-from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ContextSection
-from weitblick.context.attend import Attended
-from weitblick.context.layer import ContextLayer
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection
+from weitblick.model.batch import Layout
+from weitblick.model.context_layer import ContextLayer
+from weitblick.model.plain_attention import Attended
 
 ENOUGH_SENTENCES = 40
 ENCODED_SENTENCES = 64

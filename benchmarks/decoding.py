@@ -23,15 +23,14 @@ from tools.sizes import SIZES, Size
 from tools.text import lengths, words
 from tools.turns import option_parser, ratio, report, take_turns
 
-from weitblick.config.recipe import ContextSection
-from weitblick.model.build import build
-from weitblick.model.context import Context
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection
+from weitblick.model.context import Context, Sources
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.sources import Sources
-from weitblick.text.special import EOS
+from weitblick.text.base import EOS
 from weitblick.translation.beam import SearchOptions, beam_search
-from weitblick.translation.translation_states import TranslationStates
-from weitblick.translation.window import batches_by_length
+from weitblick.translation.kept_states import TranslationStates
+from weitblick.translation.searching import batches_by_length
 
 BASE = "sentence level"
 BATCH_TOKENS = 4096

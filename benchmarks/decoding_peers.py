@@ -23,7 +23,7 @@ from tools.sizes import SIZES
 from tools.text import lengths, words
 from tools.turns import circumstances, option_parser, ratio, report, take_turns
 
-from weitblick.kernels.build import COMPILERS, OFF, VARIABLE, build
+from weitblick.fast.build import COMPILERS, OFF, VARIABLE, build
 
 CONTESTANTS = {
     "weitblick float32": ("ours_decoding.py", "float32"),

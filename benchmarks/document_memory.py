@@ -21,10 +21,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weitblick.batches.batch import pack_pairs
-from weitblick.documents import read_documents
-from weitblick.model.folder import LoadedModel, load_model
-from weitblick.text.special import EOS
+from weitblick.checkpoints.folder import LoadedModel, load_model
+from weitblick.documents.corpora.formats import read_documents
+from weitblick.model.batch import pack_pairs
+from weitblick.text.base import EOS
 
 TEMPERATURE = 0.05
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)

@@ -18,10 +18,10 @@ import torch
 from tools.turns import circumstances, report
 from torch import Tensor
 
-from weitblick.batches.batch import pack_source, pack_target
+from weitblick.fast import quantized
+from weitblick.fast.quantized import quantize_linears
+from weitblick.model.batch import pack_source, pack_target
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence import quantized
-from weitblick.translation.quantization import quantize_linears
 from weitblick.translation.translator import Translator
 
 LEVELS = {7: 63, 8: 127}

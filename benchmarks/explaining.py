@@ -18,11 +18,12 @@ from typing import Any
 from tools.ours import Seconds, begin
 from tools.turns import ratio, report, take_turns, text_parser
 
-from weitblick.documents import Document, read_documents
+from weitblick.documents.corpora.formats import read_documents
+from weitblick.documents.document import Document
 from weitblick.explanation.corpus import CorpusAttention
 from weitblick.explanation.explain import explain, explain_documents
 from weitblick.explanation.page import write_page
-from weitblick.kernels.library import kernels
+from weitblick.fast.kernels import kernels
 from weitblick.translation.translator import Translator
 
 TRANSLATING, EXPLAINING, PAGE = "translating", "explaining", "explaining, with the page"

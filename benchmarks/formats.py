@@ -18,7 +18,7 @@ from pathlib import Path
 import docx
 
 from weitblick.documents.document import Document
-from weitblick.formats import read_file
+from weitblick.files.formats import read_file
 from weitblick.translation.translator import Translator
 
 WORDS_A_PAGE = 300
@@ -60,7 +60,7 @@ def main() -> None:
 def _sentences(text: str | None) -> list[str]:
     if text is not None:
         return [line for line in Path(text).read_text(encoding="utf-8").splitlines() if line.strip()]
-    from weitblick.discourse import generate
+    from weitblick.documents.discourse.generator import generate
 
     documents = generate("rich", 40, 1).train
     return [sentence.source for document in documents for sentence in document.sentences]

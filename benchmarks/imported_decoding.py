@@ -31,16 +31,16 @@ from tools.turns import option_parser, ratio, report, take_turns
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
-from weitblick.exchange.export_ctranslate2 import export_ctranslate2
-from weitblick.exchange.import_marian import TextWishes, import_marian
-from weitblick.kernels.library import kernels
+from weitblick.checkpoints.export_ctranslate2 import export_ctranslate2
+from weitblick.checkpoints.folder import LoadedModel, load_model
+from weitblick.checkpoints.import_marian import TextOptions, import_marian
+from weitblick.fast.kernels import kernels
+from weitblick.fast.quantized import quantize_linears
+from weitblick.fast.shortlist import COMMON, EACH, Shortlist
+from weitblick.model.context import Sources
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.folder import LoadedModel, load_model
-from weitblick.model.sources import Sources
-from weitblick.text.special import BOS, EOS, PAD, UNK
+from weitblick.text.base import BOS, EOS, PAD, UNK
 from weitblick.translation.beam import SearchOptions, beam_search
-from weitblick.translation.quantization import quantize_linears
-from weitblick.translation.shortlist import COMMON, EACH, Shortlist
 
 END, UNKNOWN = 0, 1
 SPECIAL = sorted([PAD, BOS, EOS, UNK])
@@ -54,7 +54,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         theirs = write_marian(folder / "opus-mt-xx-yy", options)
-        import_marian(folder / "opus-mt-xx-yy", TextWishes("xx", "yy")).save(folder / "ours")
+        import_marian(folder / "opus-mt-xx-yy", TextOptions("xx", "yy")).save(folder / "ours")
         loaded = load_model(folder / "ours")
         for quantization in ("float32", "int8"):
             export_ctranslate2(loaded, folder / quantization, quantization)

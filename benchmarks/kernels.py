@@ -18,10 +18,10 @@ from tools.ours import begin
 from tools.sizes import SIZES, Size
 from tools.turns import option_parser, report
 
-from weitblick.errors import UserError
-from weitblick.kernels.build import build
-from weitblick.kernels.library import load
-from weitblick.sentence.quantized import QuantizedLinear
+from weitblick.common.errors import UserError
+from weitblick.fast.build import build
+from weitblick.fast.kernels import load
+from weitblick.fast.quantized import QuantizedLinear
 
 TURN = 0.004
 """Seconds of a turn."""

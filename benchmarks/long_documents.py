@@ -20,9 +20,10 @@ from tools.ours import Seconds, begin
 from tools.text import words
 from tools.turns import report, text_parser
 
-from weitblick.documents import Document, Sentence, read_documents
-from weitblick.kernels.library import kernels
-from weitblick.model.sources import Sources
+from weitblick.documents.corpora.formats import read_documents
+from weitblick.documents.document import Document, Sentence
+from weitblick.fast.kernels import kernels
+from weitblick.model.context import Sources
 from weitblick.translation.streaming import Stream
 from weitblick.translation.translator import Translator
 

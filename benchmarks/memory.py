@@ -6,7 +6,7 @@ PAIRS is any file that holds both sides. Two memories are made of it: its first 
 folder. Also measured: to open that folder, to add one pair to it, and to search it. Rounds alternate, and the median of
 each is taken; keys of pairs are computed in a first round, which is reported apart, and kept. `--clock cpu` takes the
 processor time of one thread, which other processes do not disturb. Compiled kernels are used where they have been built
-(`python -m weitblick.kernels`); WEITBLICK_KERNELS=off leaves them out.
+(`python -m weitblick.fast`); WEITBLICK_KERNELS=off leaves them out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from itertools import islice
 
 import torch
 
-from weitblick.allocator import tune_allocator
-from weitblick.documents import Document, Sentence, read_documents
-from weitblick.kernels.library import kernels
-from weitblick.memory import Memory
+from weitblick.common.process import tune_allocator
+from weitblick.documents.corpora.formats import read_documents
+from weitblick.documents.document import Document, Sentence
+from weitblick.fast.kernels import kernels
 from weitblick.memory.reading import read_pairs
+from weitblick.memory.store import Memory
 from weitblick.translation.translator import Translator
 
 SMALL = 40

@@ -16,8 +16,9 @@ from typing import Any
 from tools.ours import Seconds, begin
 from tools.turns import ratio, report, take_turns, text_parser
 
-from weitblick.documents import Document, read_documents
-from weitblick.kernels.library import kernels
+from weitblick.documents.corpora.formats import read_documents
+from weitblick.documents.document import Document
+from weitblick.fast.kernels import kernels
 from weitblick.translation.translator import Translator
 
 BASE, BOTH = "sentence level", "both passes"

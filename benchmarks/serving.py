@@ -78,7 +78,7 @@ def main() -> None:
 def serve(way: str, arguments: list[str]) -> None:
     """A server in this process, as the command starts it."""
     from weitblick.cli.main import main as command
-    from weitblick.server.engine import Engine, Request
+    from weitblick.workbench.engine import Engine, Request
 
     def take_one(self: Engine) -> list[Request]:
         return [self._queues.requests.popleft()] if self._queues.requests else []
@@ -148,9 +148,9 @@ def sentences_and_windows(address: str) -> list[float]:
 
 def roof(options: argparse.Namespace, sentences: list[str]) -> dict[str, float]:
     """Sentences a second of the translator alone, by how many it is given at a time, each a document."""
-    from weitblick.allocator import tune_allocator
+    from weitblick.common.process import tune_allocator
+    from weitblick.common.threads import use_threads
     from weitblick.documents.document import Document, Sentence
-    from weitblick.threads import use_threads
     from weitblick.translation.options import TranslationOptions
     from weitblick.translation.translator import Translator
 
@@ -314,7 +314,7 @@ def shared_noun(rows: list[dict[str, Any]], position: int) -> str | None:
 def texts(path: Path | None) -> list[str]:
     if path is not None:
         return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    from weitblick.discourse import generate
+    from weitblick.documents.discourse.generator import generate
 
     documents = generate("rich", 200, 1).train
     return [sentence.source for document in documents for sentence in document.sentences]

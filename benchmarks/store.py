@@ -74,9 +74,9 @@ Work = Callable[[], Answer]
 
 
 def prepare(folder: Path, options: argparse.Namespace) -> Work:
-    from weitblick.batches.store import prepare_store
-    from weitblick.documents import read_documents
-    from weitblick.text import load_pipeline
+    from weitblick.documents.corpora.formats import read_documents
+    from weitblick.text.pipeline import load_pipeline
+    from weitblick.training.store import prepare_store
 
     pipeline = load_pipeline(folder / "pipeline")
 
@@ -90,7 +90,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> Work:
 
 
 def open_store(folder: Path, options: argparse.Namespace) -> Work:
-    from weitblick.batches.store import CorpusStore
+    from weitblick.training.store import CorpusStore
 
     def work() -> Answer:
         started = time.perf_counter()
@@ -102,21 +102,21 @@ def open_store(folder: Path, options: argparse.Namespace) -> Work:
 
 
 def iterate_sentences(folder: Path, options: argparse.Namespace) -> Work:
-    from weitblick.batches.batching import sentence_plans
+    from weitblick.training.batching import sentence_plans
 
     return iterate(folder, lambda store: sentence_plans(store, BUDGET, 1, 0), options.batches)
 
 
 def iterate_documents(folder: Path, options: argparse.Namespace) -> Work:
-    from weitblick.batches.batching import document_plans
+    from weitblick.training.batching import document_plans
 
     return iterate(folder, lambda store: document_plans([store], BUDGET, 1, 0), options.batches)
 
 
 def iterate(folder: Path, plan: Callable[[Any], Any], most: int | None) -> Work:
     """Reads an epoch of batches. Shares of real tokens: outside attention, in attention's grids, if simply padded."""
-    from weitblick.batches.batching import load_batch
-    from weitblick.batches.store import CorpusStore
+    from weitblick.training.batching import load_batch
+    from weitblick.training.store import CorpusStore
 
     def work() -> Answer:
         started = time.perf_counter()
@@ -191,9 +191,9 @@ def write_corpus(folder: Path, pairs: int, chunk: int = 50_000) -> None:
 def learn(folder: Path, kind: str) -> None:
     from itertools import islice
 
-    from weitblick.config.recipe import TextSection
-    from weitblick.files import read_lines
-    from weitblick.text import learn_pipeline
+    from weitblick.common.files import read_lines
+    from weitblick.common.recipe import TextSection
+    from weitblick.text.pipeline import learn_pipeline
 
     sides = [[x for x in islice(read_lines(folder / f"train.{s}"), LEARNED_FROM) if x] for s in ("en", "de")]
     section = TextSection(kind=kind, merges=8000, joint_vocabulary=True)  # type: ignore[arg-type]

@@ -18,12 +18,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from weitblick.config.recipe import TextSection
-from weitblick.files import read_lines
-from weitblick.text import learn_pipeline, load_pipeline
-from weitblick.text.moses_pipeline import PARALLEL_FROM, MosesPipeline
-from weitblick.text.moses_tokens import moses_tokens
-from weitblick.threads import cores
+from weitblick.common.files import read_lines
+from weitblick.common.recipe import TextSection
+from weitblick.text.moses_pipeline import MosesPipeline
+from weitblick.text.moses_text import moses_tokens
+from weitblick.text.pipeline import learn_pipeline, load_pipeline
 
 
 def main() -> None:
@@ -53,15 +52,7 @@ def main() -> None:
             pipeline.save(folder)
             pipeline = load_pipeline(folder)
         for cache in ("cold", "warm"):
-            encoded = measure(
-                f"{kind}: encode, {cache}", lambda p=pipeline: list(p.encode_stream(sources, "source", workers=1))
-            )
-        if len(sources) >= PARALLEL_FROM or kind == "sentencepiece":
-            measure(
-                f"{kind}: encode, {cores()} cores",
-                lambda p=pipeline: list(p.encode_stream(sources, "source")),
-                clock=time.perf_counter,
-            )
+            encoded = measure(f"{kind}: encode, {cache}", lambda p=pipeline: p.encode(sources, "source"))
         measure(f"{kind}: decode", lambda p=pipeline, e=encoded: p.decode(e, "source"))
         if isinstance(pipeline, MosesPipeline):
             measure_libraries(pipeline, sources, measure)

@@ -24,16 +24,15 @@ from tools.text import lengths, words
 from tools.turns import option_parser, ratio, report, take_turns
 from torch import Tensor
 
-from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ContextSection, ContextStageSection
-from weitblick.context.attend import Attended
-from weitblick.context.attention import ContextAttention
-from weitblick.context.engine.bank import ContextBank
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ContextStageSection
+from weitblick.fast.context_attention import ContextBank
+from weitblick.model.batch import Batch, Layout, pack_pairs
+from weitblick.model.context_attention import ContextAttention
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence.loss import smoothed_cross_entropy
-from weitblick.training.optimisation import Optimiser
+from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.model.plain_attention import Attended
+from weitblick.training.update import Optimiser
 
 KINDS: dict[str, dict[str, str]] = {
     "sentence": {"kind": "sentence", "sentence_attention": "soft"},

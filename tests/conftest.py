@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +11,11 @@ from typing import Any
 
 import pytest
 
-import weitblick  # noqa: F401  sets how threads wait, before a test loads PyTorch
+from weitblick.common import logs, threads
+
+threads.set_environment()  # before a test loads PyTorch
+os.environ.setdefault("WEITBLICK_KERNELS", "off")  # nothing is built behind a test, nor depends on what was
+import weitblick.fast.compiled_doubles  # noqa: E402, F401  models in tests compute as those that are loaded
 
 # no sandbox as root, and nothing that looks for the network
 CHROMIUM_OPTIONS = [
@@ -23,37 +29,66 @@ CHROMIUM_OPTIONS = [
 ]
 
 
-@pytest.fixture
-def browser_page() -> Iterator[Any]:
-    """A page of a real, headless Chromium that is offline and accepts downloads. Use with `@pytest.mark.browser`.
-
-    A script error on the page fails the test.
-    """
-    with _page(offline=True) as page:
-        yield page
+DRAW_CURVES = logs.draw_curves
 
 
-@pytest.fixture
-def local_page() -> Iterator[Any]:
-    """As `browser_page`, but it may ask this machine, and nobody else."""
-    with _page(offline=False) as page:
-        page.route("**", lambda route: route.continue_() if "://127.0.0.1:" in route.request.url else route.abort())
-        yield page
+@pytest.fixture(scope="session", autouse=True)
+def _no_pictures() -> Iterator[None]:
+    """A picture of its curves takes longer than most stages that are trained here; `DRAW_CURVES` brings it back."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "draw_curves", lambda log, picture: None)
+        yield
 
 
-@contextmanager
-def _page(*, offline: bool) -> Iterator[Any]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """A command sets the package's log up for its process; the next test finds it as this one did."""
+    log = logging.getLogger("weitblick")
+    level, handlers, propagate = log.level, list(log.handlers), log.propagate
+    yield
+    log.level, log.handlers, log.propagate = level, handlers, propagate
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real, headless Chromium for the tests of one file."""
+    program = shutil.which("chromium")
+    if program is None:
         pytest.skip("no Chromium on this machine (apt-get install chromium)")
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
     )
-    errors: list[str] = []
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
-        page = browser.new_context(accept_downloads=True, offline=offline).new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        yield page
+        browser = driver.chromium.launch(executable_path=program, args=CHROMIUM_OPTIONS)
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def browser_page(chromium: Any) -> Iterator[Any]:
+    """A page of a real, headless Chromium that is offline and accepts downloads. Use with `@pytest.mark.browser`.
+
+    A script error on the page fails the test.
+    """
+    with _page(chromium, offline=True) as page:
+        yield page
+
+
+@pytest.fixture
+def local_page(chromium: Any) -> Iterator[Any]:
+    """As `browser_page`, but it may ask this machine, and nobody else."""
+    with _page(chromium, offline=False) as page:
+        page.context.route(
+            "**", lambda route: route.continue_() if "://127.0.0.1:" in route.request.url else route.abort()
+        )
+        yield page
+
+
+@contextmanager
+def _page(chromium: Any, *, offline: bool) -> Iterator[Any]:
+    errors: list[str] = []
+    context = chromium.new_context(accept_downloads=True, offline=offline)
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    yield context.new_page()
+    context.close()
     assert errors == []

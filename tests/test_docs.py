@@ -17,11 +17,11 @@ import pytest
 import typer.main
 
 from weitblick.cli.main import app
-from weitblick.config import load_recipe
-from weitblick.study.study import load_study
+from weitblick.common.recipe_files import load_recipe
+from weitblick.evaluation.study import load_study
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PANELS = {
     "Start here",
     "Data",
@@ -67,13 +67,15 @@ def find_command(arguments: list[str]) -> tuple[Any, list[str]]:
     command, rest = program(), list(arguments)
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         name = rest.pop(0)
-        assert name in command.commands, f"no command {name}"
-        command = command.commands[name]
+        command = command.get_command(None, name)
+        assert command is not None, f"no command {name}"
     return command, rest
 
 
 def all_commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, inner in (command or program()).commands.items():
+    group = command or program()
+    for name in group.list_commands(None):
+        inner = group.get_command(None, name)
         if hasattr(inner, "commands"):
             yield from all_commands(inner, (*path, name))
         else:
@@ -242,7 +244,7 @@ def test_examples_of_the_program_parse() -> None:
 def test_every_command_has_its_panel_and_place() -> None:
     group = program()
     names = group.list_commands(None)
-    panels = [group.commands[name].rich_help_panel for name in names]
+    panels = [group.get_command(None, name).rich_help_panel for name in names]
     assert set(panels) == PANELS
     assert [panel for panel, _ in itertools.groupby(panels)] == list(dict.fromkeys(panels)), "a panel is torn apart"
 

@@ -14,9 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 import weitblick
-import weitblick.config
-import weitblick.config.load
-import weitblick.study.study
+import weitblick.common.recipe_files
+import weitblick.evaluation.study
 from tests.test_docs import ROOT, SHELLS, blocks
 from weitblick.cli.main import app
 
@@ -34,12 +33,12 @@ FINDINGS = 1  # the exit code of `data check` if it found anything
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder in which recipes are as small as can be."""
     monkeypatch.chdir(tmp_path)
-    original = weitblick.config.load.load_recipe
+    original = weitblick.common.recipe_files.load_recipe
 
     def load_recipe(path: Any, overrides: Any = ()) -> Any:
         return original(path, [*overrides, *SMALLER_RECIPE])
 
-    for module in (weitblick.config, weitblick.config.load, weitblick.study.study):
+    for module in (weitblick.common.recipe_files, weitblick.evaluation.study):
         monkeypatch.setattr(module, "load_recipe", load_recipe)
     return tmp_path
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import weitblick
-from weitblick.config import load_recipe
-from weitblick.errors import UserError
-from weitblick.extras import extra
-from weitblick.study.study import load_study
+from weitblick.common.errors import UserError
+from weitblick.common.imports import extra
+from weitblick.common.recipe_files import load_recipe
+from weitblick.evaluation.study import load_study
 
 ROOT = Path(__file__).parent.parent
 
@@ -42,7 +42,7 @@ def test_the_wheel_holds_all_of_the_package(wheel: zipfile.ZipFile) -> None:
     expected = {str(Path(name).relative_to("src")) for name in tracked.stdout.splitlines()}
     expected = {name for name in expected if (source / name).is_file()}
     assert expected - names == set()
-    for name in ("py.typed", "shipped/model.safetensors", "shipped/LICENSE", "metrics/meteor/LICENSE"):
+    for name in ("py.typed", "shipped/model.safetensors", "shipped/LICENSE", "evaluation/meteor_data/LICENSE"):
         assert f"weitblick/{name}" in names
     for folder in ("recipes", "studies"):
         ours = {f"weitblick/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob("*.yaml")}
@@ -61,13 +61,18 @@ def test_translating_asks_for_no_extra(wheel: zipfile.ZipFile) -> None:
 
 
 TRANSLATE = """
+import os
 import sys
+before = dict(os.environ)
 import weitblick
+assert dict(os.environ) == before, "import weitblick changes the environment"
 assert "torch" not in sys.modules, "import weitblick is not quick"
 for name in ("matplotlib", "tensorboard", "fastapi"):
     sys.modules[name] = None  # as if it were not installed
 document = weitblick.Translator.load().translate(["The report is ready.", "It is long."], beam=1)
 assert len(document.targets) == 2 and all(document.targets)
+memory = {name for name in sys.modules if name.startswith("weitblick.memory.")}
+assert memory <= {"weitblick.memory.pointer"}, "nothing is approved, and nothing looks for it"
 """
 
 

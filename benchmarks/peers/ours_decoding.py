@@ -10,10 +10,10 @@ from ours_model import ours
 from serving import serve
 
 from weitblick import __version__
-from weitblick.batches.batch import pack_source
-from weitblick.text.special import EOS
+from weitblick.fast.quantized import quantize_linears
+from weitblick.model.batch import pack_source
+from weitblick.text.base import EOS
 from weitblick.translation.beam import SearchOptions, beam_search
-from weitblick.translation.quantization import quantize_linears
 
 NEVER = -1e9
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from weitblick.config.recipe import ContextSection, DropoutSection, ModelSection
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, DropoutSection, ModelSection
 from weitblick.model.document_model import DocumentModel
 
 

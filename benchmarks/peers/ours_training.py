@@ -10,10 +10,10 @@ from ours_model import ours
 from serving import serve
 
 from weitblick import __version__
-from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.config.recipe import StageSection
-from weitblick.sentence.loss import smoothed_cross_entropy
-from weitblick.training.optimisation import Optimiser
+from weitblick.common.recipe import StageSection
+from weitblick.model.batch import Batch, pack_pairs
+from weitblick.model.loss import smoothed_cross_entropy
+from weitblick.training.update import Optimiser
 
 
 def make(task: dict[str, Any]) -> tuple[Callable[..., int], dict[str, Any]]:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from tools.turns import console
-from weitblick.threads import SPIN_COUNT, USERS_OWN
+from weitblick.common.threads import SPIN_COUNT, USERS_OWN
 
 PEERS = Path(__file__).parent.parent / "peers"
 WORK_FOLDER = Path("~/.cache/weitblick-bench").expanduser()

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from tools.sizes import Size
 from tools.turns import circumstances
-from weitblick.allocator import tune_allocator
-from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ModelSection
-from weitblick.context.engine.bank import ContextBank
+from weitblick.common.process import tune_allocator
+from weitblick.common.recipe import ModelSection
+from weitblick.fast.context_attention import ContextBank
+from weitblick.model.batch import Layout
 
 NARROW = 3.0
 """Sentences in support of a query of a trained model."""

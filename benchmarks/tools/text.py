@@ -43,7 +43,7 @@ class Lengths:
 
 def sentence_batches(count: int, batch_tokens: int, vocabulary: int, seed: int) -> list[tuple[Sentences, Sentences]]:
     """The first `count` batches that our own planner makes of such sentences."""
-    from weitblick.batches.batching import sentence_plans
+    from weitblick.training.batching import sentence_plans
 
     source, target = lengths(60 * batch_tokens // int(MEAN), seed)
     plans = sentence_plans(Lengths(source, target), batch_tokens, seed, 0)[:count]  # type: ignore[arg-type]

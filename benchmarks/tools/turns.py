@@ -90,7 +90,7 @@ def report(title: str, rows: list[dict[str, Any]], started: dict[str, Any], path
         f"load {started['load_average'][0]} at the start, {ended['load_average'][0]} at the end"
     )
     if path:
-        from weitblick.files import write_json
+        from weitblick.common.files import write_json
 
         write_json(Path(path), {"title": title, "started": started, "ended": ended, "rows": rows})
 

@@ -1,7 +1,8 @@
 """Document-level machine translation that selects the context that matters, and shows it.
 
-The names below are the public interface. They are imported when they are first asked for: `import weitblick` is quick,
-and translating needs neither figures nor a server.
+The names below are the public interface. They are imported when they are first asked for: `import weitblick` is quick
+and changes nothing in the process, and translating needs neither figures nor a server. The first name that is asked for
+sets how OpenMP's threads wait, if PyTorch is not loaded yet and the user has not (see `weitblick.common.threads`).
 """
 
 from __future__ import annotations
@@ -9,19 +10,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from weitblick import threads
-
-threads.set_environment()  # before anything loads PyTorch
-
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from weitblick.config.load import load_recipe
-    from weitblick.documents import Document, Sentence, read_documents, write_documents
-    from weitblick.errors import UserError
+    from weitblick.common.errors import UserError
+    from weitblick.common.recipe_files import load_recipe
+    from weitblick.documents.corpora.formats import read_documents, write_documents
+    from weitblick.documents.document import Document, Sentence
     from weitblick.explanation.explain import explain
     from weitblick.explanation.page import write_page
-    from weitblick.memory import Memory
+    from weitblick.memory.store import Memory
     from weitblick.translation.translator import Translator
 
 __all__ = [
@@ -39,15 +37,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Document": "weitblick.documents",
-    "Memory": "weitblick.memory",
-    "Sentence": "weitblick.documents",
+    "Document": "weitblick.documents.document",
+    "Memory": "weitblick.memory.store",
+    "Sentence": "weitblick.documents.document",
     "Translator": "weitblick.translation.translator",
-    "UserError": "weitblick.errors",
+    "UserError": "weitblick.common.errors",
     "explain": "weitblick.explanation.explain",
-    "load_recipe": "weitblick.config.load",
-    "read_documents": "weitblick.documents",
-    "write_documents": "weitblick.documents",
+    "load_recipe": "weitblick.common.recipe_files",
+    "read_documents": "weitblick.documents.corpora.formats",
+    "write_documents": "weitblick.documents.corpora.formats",
     "write_page": "weitblick.explanation.page",
 }
 
@@ -55,6 +53,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module("weitblick.common.threads").set_environment()  # before PyTorch is loaded
     return getattr(import_module(_HOMES[name]), name)
 
 

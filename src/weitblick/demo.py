@@ -9,23 +9,24 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
-from weitblick.config import load_recipe
-from weitblick.discourse import generate, write_corpus
+from weitblick.checkpoints.installed import DEFAULT_MODEL
+from weitblick.common.errors import parse_value
+from weitblick.common.files import check_format_version, read_json, write_json
+from weitblick.common.recipe_files import load_recipe
 from weitblick.documents.contrast import ContrastItem
-from weitblick.documents.corpora import read_documents, write_documents
+from weitblick.documents.corpora.formats import read_documents, write_documents
+from weitblick.documents.discourse.generator import generate, write_corpus
 from weitblick.documents.document import Document
+from weitblick.evaluation.context_use import translate_with
+from weitblick.evaluation.contrast import encode_suite, judge_suite, summarise
+from weitblick.evaluation.metrics import build_metric
+from weitblick.evaluation.scoring import ContextMode
+from weitblick.evaluation.suites import read_suite
 from weitblick.explanation.explain import explain
 from weitblick.explanation.page import write_page
-from weitblick.files import check_format_version, read_json, write_json
-from weitblick.metrics.metrics import build_metric
-from weitblick.metrics.scoring import ContextMode
-from weitblick.probing.context_use import translate_with
-from weitblick.probing.contrast import encode_suite, judge_suite, summarise
-from weitblick.probing.suites import read_suite
 from weitblick.training.run import train
 from weitblick.translation.options import TranslationOptions
-from weitblick.translation.translator import DEFAULT_MODEL, Translator
-from weitblick.validation import parse_value
+from weitblick.translation.translator import Translator
 
 FORMAT_VERSION = 1
 RECIPES = Path("tiny")

@@ -12,13 +12,13 @@ from typing import Any, get_args
 import pytest
 import typer.main
 
-from weitblick.cli.data.check import Kind
+from weitblick.cli.check import Kind
 from weitblick.cli.main import app, main
 from weitblick.cli.options import FormatName, WritableFormat
+from weitblick.common.errors import UserError
+from weitblick.common.files import output_in, protect_inputs, text_writer
 from weitblick.documents.checking import KINDS
-from weitblick.documents.corpora import FORMATS
-from weitblick.errors import UserError
-from weitblick.files import output_in, protect_inputs, text_writer
+from weitblick.documents.corpora.formats import FORMATS
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,9 @@ def call(*arguments: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 
 def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, inner in (group or typer.main.get_command(app)).commands.items():
+    group = group or typer.main.get_command(app)
+    for name in group.list_commands(None):
+        inner = group.get_command(None, name)
         if hasattr(inner, "commands"):
             yield from commands(inner, (*path, name))
         else:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.documents import Corpus, Document, Sentence, read_documents, write_documents
 from weitblick.documents.checking import Finding, cleaned, examine, line_counts_differ, shared_sentences, shifted
+from weitblick.documents.corpora.formats import Corpus, read_documents, write_documents
+from weitblick.documents.document import Document, Sentence
 
 ENGLISH = "the house of our old friend stands near that river and we often walk there with her children in spring"
 GERMAN = "das Haus unseres alten Freundes steht nahe dem Fluss und wir gehen dort oft mit ihren Kindern im Frühling"
@@ -70,6 +71,20 @@ def test_a_shifted_translation_and_a_repeated_document_are_found() -> None:
     assert shifted(documents[2]) == 1
     whole = [(f.kind, f.document) for f in findings(documents) if f.sentence is None]
     assert whole == [("misaligned", "3"), ("duplicate", "6")]
+
+
+def test_held_out_documents_are_found_and_shared_formulas_left() -> None:
+    """Also where the held-out text is tokenised; a document with one sentence of it stays whole."""
+    documents = sound_corpus()
+    tokenised = [replace(s, source=f"{s.source.replace(' ', '  ')} .") for s in documents[3].sentences]
+    write_documents([replace(documents[3], sentences=tuple(tokenised))], ["h.en", "h.de"], "d-lines")
+    held_out = shared_sentences([Corpus(["h.en", "h.de"])])
+    long = next(s for s in documents[3].sentences if len(s.source.split()) >= 8)
+    formula = with_sentence(documents, 7, 2, source=long.source, target=long.target or "")
+    write_documents(formula, ["c.en", "c.de"], "d-lines")
+    found = list(examine(Corpus(["c.en", "c.de"], lenient=True), held_out, by_document=True))
+    assert [(f.kind, f.document, f.sentence) for _, own in found for f in own] == [("held-out", "4", None)]
+    assert [cleaned(*pair) is None for pair in found].index(True) == 3
 
 
 def test_held_out_sentences_are_found() -> None:

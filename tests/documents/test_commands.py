@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from weitblick.cli.main import main
-from weitblick.documents.split import assign, sizes
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.documents.splits import assign, sizes
 
 
 def run(*arguments: str, stdin: bytes = b"", **options: object) -> subprocess.CompletedProcess[bytes]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.documents.corpora import guess_format
-from weitblick.documents.corpora.folders import files_of_part
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.formats import guess_format
+from weitblick.documents.corpora.reading import files_of_part
 
 
 @pytest.mark.parametrize(

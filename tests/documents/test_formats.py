@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weitblick.documents import Corpus, Document, Sentence, guess_format, read_documents
-from weitblick.documents import write_documents as write
-from weitblick.documents.corpora import FORMATS, write_translations
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.formats import FORMATS, Corpus, guess_format, read_documents, write_translations
+from weitblick.documents.corpora.formats import write_documents as write
+from weitblick.documents.document import Document, Sentence
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 
@@ -251,3 +251,10 @@ def test_unknown_and_read_only_formats_are_named() -> None:
     with pytest.raises(UserError, match="read only"):
         write([], ["b"], "opus")
     assert {"text", "d-lines", "jsonl", "tsv", "tmx", "docids", "prose"} == {n for n, f in FORMATS.items() if f.write}
+
+
+def test_a_number_without_end_is_no_json(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"format_version": ' + "9" * 5000 + ', "sentences": []}\n', encoding="utf-8")
+    with pytest.raises(UserError, match=r"a\.jsonl:1: not JSON"):
+        list(read_documents([path]))

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weitblick.documents import read_documents, write_documents
-from weitblick.documents.corpora import write_translations
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.formats import read_documents, write_documents, write_translations
 from weitblick.documents.corpora.prose import ONE_SENTENCE, sentence_splitter, split_exactly
-from weitblick.errors import UserError
 
 LETTER = """
 

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from weitblick.cli.main import app
 from weitblick.documents.document import Document, Sentence
-from weitblick.documents.selection import Pattern, select
+from weitblick.documents.splits import Pattern, select
 
 
 def document(*sources: str) -> Document:

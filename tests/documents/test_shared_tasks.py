@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.documents import read_documents
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.formats import read_documents
 
 
 def mteval(language: str, texts: list[list[str]]) -> str:

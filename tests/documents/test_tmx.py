@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.documents import Document, Sentence, read_documents, write_documents
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.formats import read_documents, write_documents
+from weitblick.documents.document import Document, Sentence
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">

@@ -10,14 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow, visible
-from weitblick.explanation.schema import (
-    Explanation,
-    ModelInfo,
-    SentenceExplanation,
-    Word,
-    Words,
-    WordScore,
-)
+from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, Word, Words, WordScore
 
 Line = tuple[str, str, str | None]
 

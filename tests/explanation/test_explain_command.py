@@ -10,7 +10,8 @@ from synthetic_explanation import STORY, build
 from typer.testing import CliRunner
 
 from weitblick.cli.main import app
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.explanation.schema import text_of
 from weitblick.explanation.storage import from_json, load_explanation, save_explanation
 
 
@@ -114,9 +115,9 @@ def test_a_model_without_context_has_a_report_but_no_figure(tmp_path: Path) -> N
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small untrained model on disk."""
-    from weitblick.config.recipe import ContextSection, ModelSection, TextSection
-    from weitblick.model.build import build as build_model
-    from weitblick.model.folder import save_model
+    from weitblick.checkpoints.folder import build as build_model
+    from weitblick.checkpoints.folder import save_model
+    from weitblick.common.recipe import ContextSection, ModelSection, TextSection
     from weitblick.text.pipeline import learn_pipeline
 
     texts = [source for source, _, _ in STORY], [target for _, target, _ in STORY]
@@ -141,6 +142,23 @@ def test_documents_of_a_file_are_explained_one_by_one_or_together(model_folder: 
     assert (statistics["documents"], len(statistics["heads"])) == (2, 2)
     with pytest.raises(UserError, match=r"speech\.en: no document 3"):
         run("-m", model_folder, text, "-o", tmp_path / "third.html", "--document", "3")
+
+
+LETTER = "Good day, {name}.\n\nTHE LARGE HOUSE\n\nThank you \N{GRINNING FACE}. Write to “me@example.org” now [today].\n"
+
+
+@pytest.mark.parametrize("text", ["Thank you.\n", LETTER])
+def test_a_file_is_explained_with_the_text_of_its_translation(tmp_path: Path, text: str) -> None:
+    (tmp_path / "letter.txt").write_text(text, encoding="utf-8")
+    arguments = ["--from", "txt", "--beam", "1", "-o"]
+    run(tmp_path / "letter.txt", *arguments, tmp_path / "letter.json")
+    CliRunner().invoke(
+        app, ["translate", str(tmp_path / "letter.txt"), *arguments, str(tmp_path / "out.txt")], catch_exceptions=False
+    )
+    explained = load_explanation(tmp_path / "letter.json").sentences
+    translated = (tmp_path / "out.txt").read_text(encoding="utf-8")
+    assert " ".join(text_of(one.target) for one in explained) == " ".join(translated.split())
+    assert " ".join(text_of(one.source) for one in explained) == " ".join(text.split())
 
 
 def test_a_model_that_is_missing_or_alone_is_named(model_folder: Path, tmp_path: Path) -> None:

@@ -8,12 +8,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from synthetic_explanation import build
 
-from weitblick.errors import UserError
-from weitblick.escaping import latex_text
-from weitblick.explanation.choice import choose
+from weitblick.common.characters import latex_text
+from weitblick.common.errors import UserError
 from weitblick.explanation.corpus import gather, write_plots
-from weitblick.explanation.figure import write_figure
-from weitblick.explanation.latex import latex_table
+from weitblick.explanation.figure import choose, latex_table, write_figure
 
 NASTY = [(r"100% of $x_1 & {y}^2 #3~ \end{table} <script>", "„Zeile“ -- 'a'", None)] * 3
 

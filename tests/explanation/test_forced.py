@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from weitblick.batches.batch import pack_pairs
-from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.context.engine.bank import ContextBank
-from weitblick.explanation.forced import ForcedDecoding
-from weitblick.explanation.trace import SentenceTrace, trace
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ModelSection
+from weitblick.explanation.trace import ForcedDecoding, SentenceTrace, trace
+from weitblick.fast.context_attention import ContextBank
+from weitblick.model.batch import pack_pairs
+from weitblick.model.context import Sources
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.sources import Sources
 
 SOURCES = [[5, 6, 7], [8, 9], [10, 11, 12, 13], [14]]
 TARGETS = [[5, 9], [6, 6, 7, 8], [9, 10, 11], [12, 4]]
@@ -69,6 +68,18 @@ def test_some_sentences_are_explained_as_among_all(integration: str, kind: str) 
     everything = list(trace(model, SOURCES, TARGETS, CONTEXTS))
     for one, index in zip(trace(model, SOURCES, TARGETS, CONTEXTS, only=[1, 3]), [1, 3], strict=True):
         assert_alike(one, everything[index])
+
+
+@pytest.mark.parametrize("expected", [False, True])
+def test_a_sentence_in_which_context_has_nothing_to_decide_is_explained(expected: bool) -> None:
+    model = model_of(integration="decoder", values="words", direction="online", order=True)
+    model.decide_between([6, 7])
+    with torch.no_grad():
+        model.sentence.output_bias[[6, 7]] = 9.0 if expected else -30.0
+    (found,) = trace(model, SOURCES, TARGETS, TARGETS, only=[1])
+    changed = abs(found.predictions.with_context - found.predictions.without_context).max() > 1e-6
+    assert changed == expected
+    assert len(found.predictions.with_context) == len(TARGETS[1])
 
 
 def assert_alike(one: SentenceTrace, other: SentenceTrace) -> None:

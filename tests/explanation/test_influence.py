@@ -7,10 +7,9 @@ import pytest
 from synthetic_explanation import build
 
 from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow
-from weitblick.explanation.choice import most_influenced
-from weitblick.explanation.influence import carriers_of, differences, influence
+from weitblick.explanation.figure import most_influenced
+from weitblick.explanation.influence import carriers_of, differences, influence, summarise
 from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, WordScore, words_of
-from weitblick.explanation.summary import summarise
 
 
 def small(integration: str = "encoder", kind: str = "hierarchical") -> Explanation:

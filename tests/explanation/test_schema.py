@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_explanation import build
 
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
 from weitblick.explanation.attention import AttendedSentence, Attention, AttentionRow, visible
 from weitblick.explanation.schema import text_of
 from weitblick.explanation.storage import load_explanation, save_explanation, to_json

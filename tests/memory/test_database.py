@@ -8,9 +8,10 @@ import threading
 
 import pytest
 
-from weitblick.errors import UserError
-from weitblick.memory import Memory, store
+from weitblick.common.errors import UserError
+from weitblick.memory import store
 from weitblick.memory.database import FILE, UnwritableError
+from weitblick.memory.store import Memory
 
 
 def test_several_may_make_one_folder_at_once(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from weitblick.cli.main import app
-from weitblick.errors import UserError
-from weitblick.memory import Memory
+from weitblick.common.errors import UserError
+from weitblick.memory.store import Memory
 
 
 def call(*arguments) -> str:

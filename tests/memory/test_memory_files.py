@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from weitblick.documents import Document, Sentence, read_documents, write_documents
-from weitblick.errors import UserError
-from weitblick.memory import Memory
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.formats import read_documents, write_documents
+from weitblick.documents.document import Document, Sentence
+from weitblick.memory.store import Memory
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">

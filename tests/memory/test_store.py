@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weitblick.errors import UserError
-from weitblick.memory import Memory, search, store
+from weitblick.common.errors import UserError
+from weitblick.memory import matches as search
+from weitblick.memory import store
+from weitblick.memory.store import Memory
 
 PAIRS = [
     ("The committee has approved the report.", "Der Ausschuss hat den Bericht angenommen."),

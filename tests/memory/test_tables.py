@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weitblick.errors import UserError
-from weitblick.memory import Memory
+from weitblick.common.errors import UserError
+from weitblick.memory.store import Memory
 
 
 def pairs(path, text, encoding="utf-8"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ModelSection
+from weitblick.model.batch import Batch, Layout, pack_pairs
 from weitblick.model.document_model import DocumentModel
 
 WORDS = [6, 7]

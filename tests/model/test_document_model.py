@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.config.recipe import ContextSection, ContextStageSection, ModelSection
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ContextStageSection, ModelSection
+from weitblick.model.batch import Batch, pack_pairs
+from weitblick.model.context import Sources
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.sources import Sources
-from weitblick.sentence.layers import Dropout
-from weitblick.training.optimisation import Optimiser
+from weitblick.model.layers import Dropout
+from weitblick.training.update import Optimiser
 
 MODEL = ModelSection(dimension=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=1)
 SECTIONS = [
@@ -73,7 +73,7 @@ def test_of_a_cut_document_only_the_rest_is_encoded_again(monkeypatch: pytest.Mo
 def test_context_in_parts_and_one_by_one_is_that_of_one_pass(section: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     model, all_pairs = model_of(section), pairs(list(range(6)))
     offered = model.offer(all_pairs.source, all_pairs.target)
-    monkeypatch.setattr("weitblick.model.sources.PART_TOKENS", 7)
+    monkeypatch.setattr("weitblick.model.context.PART_TOKENS", 7)
     sources = Sources(SOURCES, DOCUMENTS, POSITIONS)
     in_parts = model.context_of(sources, sources.encode(model.sentence), TARGETS)
     projected = []

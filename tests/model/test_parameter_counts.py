@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from weitblick.config.load import load_recipe
-from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.model.build import build
-from weitblick.profiling.complexity import measure_size, paper_candidates, read_candidate
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ModelSection
+from weitblick.common.recipe_files import load_recipe
+from weitblick.evaluation.complexity import measure_size, paper_candidates, read_candidate
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from weitblick.config.recipe import MemorySection
-from weitblick.model.bank import overlap
-from weitblick.model.pointer import MemoryPointer
-from weitblick.model.words import Softmax
-from weitblick.sentence.sentence_model import DecoderStates
+from weitblick.common.recipe import MemorySection
+from weitblick.memory.keys import overlap
+from weitblick.memory.pointer import MemoryPointer
+from weitblick.model.output import Softmax
+from weitblick.model.sentence_model import DecoderStates
 
 
 def test_keys_start_from_what_sets_states_apart() -> None:
@@ -45,16 +45,12 @@ def test_an_approved_source_that_has_what_others_lack_overlaps_more() -> None:
     assert overlap([], [frozenset({5})]) == [0.0]
 
 
-@pytest.mark.parametrize("asked", [False, True])
 @torch.no_grad()
-def test_words_are_judged_as_by_the_whole_distribution(asked: bool) -> None:
+def test_words_are_judged_as_by_the_whole_distribution() -> None:
     torch.manual_seed(3)
     words = Softmax(torch.randn(6, 4), torch.randn(11, 4), torch.randn(11))
     targets = torch.arange(6)
     table = torch.log_softmax(words.states @ words.weight.t() + words.bias, -1)
-    if asked:  # for some words before
-        words.expect(torch.tensor([3, 4]))
-    assert words.was_asked == asked
     likely, favourite = words.judge(targets)
     torch.testing.assert_close(likely, table[targets, targets])
     assert torch.equal(favourite, table.argmax(-1))

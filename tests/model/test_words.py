@@ -6,15 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import Packed, pack_pairs
-from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ContextSection, ModelSection
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ModelSection
+from weitblick.model.batch import Layout, Packed, pack_pairs
 from weitblick.model.context import Context
-from weitblick.model.words import Pointed, Softmax, WordDistribution
-from weitblick.sentence.candidates import best_words_of
-from weitblick.sentence.sentence_model import DecoderStates
-from weitblick.text.special import BOS
+from weitblick.model.modifiers import Pointed
+from weitblick.model.output import Softmax, Wanted, WordDistribution, best_words
+from weitblick.model.sentence_model import DecoderStates
+from weitblick.text.base import BOS
 from weitblick.translation.beam import SearchOptions, beam_search
 
 T, D, V, N = 7, 8, 40, 5
@@ -30,7 +29,7 @@ def distribution(pointed: bool = True) -> WordDistribution:
     ids = torch.randint(3, V, (T, N), generator=random)
     ids[:, 1] = ids[:, 0]  # one word at two places
     weights = torch.rand(T, N, generator=random).softmax(-1)
-    return WordDistribution(softmax, Pointed(share, ids, weights))
+    return WordDistribution(softmax, (Pointed(share, ids, weights),))
 
 
 def test_the_mixture_is_a_distribution_and_all_ways_to_ask_agree() -> None:
@@ -64,18 +63,18 @@ def test_a_step_of_search_finds_the_best_of_the_whole_mixture(forbidden, renorma
     words.pointed.ids[:, 2] = 2  # the end is pointed at, and what is never said
     words.pointed.ids[0, 3] = 9
     outlawed = None if others is None else torch.tensor(others)
-    assert words.softmax.is_step
-    expected = best_words_of(words.table(slice(0, T)), 8, forbidden, outlawed, renormalize)
-    own, highest = words.softmax.look_up(words.pointed.ids)
+    assert words.softmax.is_small
+    expected = best_words.plain(words, Wanted(8, forbidden, outlawed, renormalize))
+    looked_up = words.look_up(words.pointed.ids)
     table = words.softmax.table(slice(0, T))
-    torch.testing.assert_close(own, table.gather(1, words.pointed.ids))
-    torch.testing.assert_close(highest, table.amax(-1))
+    torch.testing.assert_close(looked_up.log_probabilities, table.gather(1, words.pointed.ids))
+    torch.testing.assert_close(looked_up.highest, table.amax(-1))
     alone, asked = distribution(pointed=False), distribution(pointed=False)
     asked.softmax.expect(torch.tensor([7, 8]))
     for plain, ours in zip(
         *(vars(w.best(8, forbidden, outlawed, renormalize)).values() for w in (alone, asked)), strict=True
     ):
-        torch.testing.assert_close(ours, plain)
+        assert torch.equal(ours, plain)  # what was asked before changes nothing
     found = words.best(8, forbidden, outlawed, renormalize)
     torch.testing.assert_close(found.log_probabilities, expected.log_probabilities)
     assert torch.equal(found.ids, expected.ids)
@@ -85,7 +84,7 @@ def test_a_step_of_search_finds_the_best_of_the_whole_mixture(forbidden, renorma
 
 def test_a_share_of_zero_is_the_model_alone() -> None:
     mixed, alone = distribution(), distribution(pointed=False)
-    nothing = WordDistribution(alone.softmax, Pointed(torch.zeros(T), mixed.pointed.ids, mixed.pointed.weights))
+    nothing = alone.then(Pointed(torch.zeros(T), mixed.pointed.ids, mixed.pointed.weights))
     targets = torch.arange(T)
     for smoothing in (0.0, 0.1):
         torch.testing.assert_close(nothing.loss(targets, smoothing), alone.loss(targets, smoothing))
@@ -99,7 +98,7 @@ def test_gradients_reach_share_weights_and_model() -> None:
 
     def loss(states: Tensor, share: Tensor, weights: Tensor) -> Tensor:
         softmax = Softmax(states, words.softmax.weight.double(), words.softmax.bias.double())
-        return WordDistribution(softmax, Pointed(share, words.pointed.ids, weights)).loss(targets, 0.1)[0]
+        return WordDistribution(softmax, (Pointed(share, words.pointed.ids, weights),)).loss(targets, 0.1)[0]
 
     assert torch.autograd.gradcheck(loss, leaves)
 
@@ -110,14 +109,15 @@ class SaysAlways:
     def __init__(self, word: int, share: float) -> None:
         self.word, self.share, self.seen = word, share, []
 
-    def point(self, states: DecoderStates, words: Softmax, target: Packed) -> Pointed | None:
+    def point(self, states: DecoderStates, words: WordDistribution, target: Packed) -> Pointed | None:
         self.seen.append(target.layout)
-        own, highest = words.look_up(torch.full((len(words), 1), self.word))
-        assert (own[:, 0] <= highest).all()
+        steps = len(words.softmax)
+        own = words.look_up(torch.full((steps, 1), self.word))
+        assert (own.log_probabilities[:, 0] <= own.highest).all()
         if not self.share:
             return None
-        ones = torch.ones(len(words), 1)
-        return Pointed(torch.full((len(words),), self.share), ones.long() * self.word, ones)
+        ones = torch.ones(steps, 1)
+        return Pointed(torch.full((steps,), self.share), ones.long() * self.word, ones)
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from text_corpus import learn
 
-from weitblick.text import TextPipeline
+from weitblick.text.base import TextPipeline
 
 
 @pytest.fixture(scope="session", params=[True, False], ids=["joint", "separate"])

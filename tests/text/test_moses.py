@@ -10,13 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from subword_nmt import apply_bpe, learn_bpe
-from text_corpus import SOURCES, TARGETS, learn
+from text_corpus import SOURCES, TARGETS
 
-from weitblick.text import UNK, TextPipeline, moses_pipeline
-from weitblick.text.bpe import Segmenter, join, learn_merges
-from weitblick.text.cleaning import clean
-from weitblick.text.moses_tokens import MosesTokens
-from weitblick.text.truecasing import TokenCounts, Truecaser, starts
+from weitblick.text import moses_pipeline
+from weitblick.text.base import UNK, TextPipeline, clean
+from weitblick.text.moses_text import MosesTokens, Segmenter, TokenCounts, Truecaser, join, learn_merges, starts
 
 ORDINARY = [
     "The committee's report wasn't read on Monday, was it?",
@@ -170,14 +168,6 @@ def test_characters_seen_once_are_unknown_in_a_large_text() -> None:
     assert "q" not in vocabulary
     assert {"the", "x@@", "x", "t"} <= set(vocabulary.tokens)
     assert "q" in moses_pipeline._vocabulary(Counter({"the": 5, "q": 1}), Segmenter([]))
-
-
-def test_many_sentences_in_several_processes_are_encoded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline = learn("moses", False)
-    sentences = SOURCES * 4
-    monkeypatch.setattr(moses_pipeline, "PARALLEL_FROM", 30)
-    monkeypatch.setattr(moses_pipeline, "CHUNK", 20)
-    assert list(pipeline.encode_stream(iter(sentences), "source", workers=2)) == pipeline.encode_source(sentences)
 
 
 def test_counts_of_several_processes_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from text_corpus import SOURCES, TARGETS, learn
 
-from weitblick.config.recipe import TextSection
+from weitblick.common.errors import UserError
+from weitblick.common.recipe import TextSection
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
-from weitblick.text import BOS, EOS, PAD, UNK, TextPipeline, learn_pipeline, load_pipeline
+from weitblick.text.base import BOS, EOS, PAD, UNK, TextPipeline
+from weitblick.text.pipeline import learn_pipeline, load_pipeline
 
 KINDS = ["sentencepiece", "moses"]
 LONG = " ".join(SOURCES[:6] * 3)
@@ -107,11 +108,6 @@ def test_words_have_the_surface_of_the_text(pipeline: TextPipeline) -> None:
         "old",
         "river",
     ]
-
-
-def test_encode_stream_equals_encode(pipeline: TextPipeline) -> None:
-    sentences = SOURCES * 3
-    assert list(pipeline.encode_stream(iter(sentences), "source", workers=1)) == pipeline.encode_source(sentences)
 
 
 # Length

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from text_corpus import SOURCES, TARGETS, learn
 
-from weitblick.text import UNK, TextPipeline
+from weitblick.text.base import UNK, TextPipeline
 
 characters = st.characters(exclude_categories=["Cc", "Cs"])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from weitblick.config.recipe import TextSection
-from weitblick.text import TextPipeline, learn_pipeline
+from weitblick.common.recipe import TextSection
+from weitblick.text.base import TextPipeline
+from weitblick.text.pipeline import learn_pipeline
 
 SOURCES = [
     "The committee met on Monday, and the chairman's report was read.",

@@ -10,7 +10,7 @@ import pytest
 from attacks import SEED
 from commands import Commands
 
-from weitblick.discourse import generate, write_corpus
+from weitblick.documents.discourse.generator import generate, write_corpus
 
 RECIPE = """
 text: {kind: sentencepiece, merges: 120, joint_vocabulary: true}

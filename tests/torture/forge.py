@@ -62,7 +62,7 @@ def _import_everything() -> None:
         module.name for module in pkgutil.walk_packages(weitblick.__path__, "weitblick.", onerror=lambda name: None)
     ]
     for name in (*modules, *IMPORTED_LATE):
-        if not name.endswith("__main__") and not name.startswith("weitblick.server"):  # which never ends
+        if not name.endswith("__main__") and not name.startswith("weitblick.workbench"):  # which never ends
             with suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(name)
 

@@ -77,6 +77,52 @@ ODT = {
     "META-INF/manifest.xml": '<?xml version="1.0"?><manifest:manifest '
     'xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>',
 }
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+def _relations(**targets: str) -> str:
+    found = "".join(
+        f'<Relationship Id="r{n}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+        for n, (kind, target) in enumerate(targets.items(), 1)
+    )
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{found}</Relationships>'
+    )
+
+
+PPTX = {
+    "[Content_Types].xml": "<Types/>",
+    "_rels/.rels": _relations(officeDocument="ppt/presentation.xml"),
+    "ppt/presentation.xml": f'<p:presentation xmlns:p="p" xmlns:r="{_OFFICE}"><p:sldIdLst><p:sldId id="256" r:id="r1"/>'
+    "</p:sldIdLst></p:presentation>",
+    "ppt/_rels/presentation.xml.rels": _relations(slide="slides/slide1.xml"),
+    "ppt/slides/slide1.xml": f'<p:sld xmlns:p="p" xmlns:a="{_DRAWING}"><p:sp><p:txBody><a:p><a:r><a:t>One </a:t></a:r>'
+    '<a:r><a:rPr b="1"/><a:t>house.</a:t></a:r><a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld></a:p></p:txBody>'
+    "</p:sp></p:sld>",
+    "ppt/slides/_rels/slide1.xml.rels": _relations(chart="../charts/chart1.xml"),
+    "ppt/charts/chart1.xml": "<c:chartSpace xmlns:c='c'><c:strCache><c:pt><c:v>Fish</c:v></c:pt><c:pt><c:v>Fish</c:v>"
+    "</c:pt></c:strCache></c:chartSpace>",
+}
+XLSX = {
+    "[Content_Types].xml": "<Types/>",
+    "_rels/.rels": _relations(officeDocument="xl/workbook.xml"),
+    "xl/workbook.xml": f'<workbook xmlns="{_SHEETS}" xmlns:r="{_OFFICE}"><sheets><sheet name="S" sheetId="1" r:id="r1"'
+    "/></sheets><definedNames><definedName name='N'>T[Old house]</definedName></definedNames></workbook>",
+    "xl/_rels/workbook.xml.rels": _relations(worksheet="worksheets/sheet1.xml", sharedStrings="sharedStrings.xml"),
+    "xl/sharedStrings.xml": f'<sst xmlns="{_SHEETS}"><si><t>Old house</t></si><si><r><t>One </t></r><r><rPr><b/></rPr>'
+    "<t>house.</t></r></si></sst>",
+    "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_SHEETS}"><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c>'
+    '<c r="B1" t="s"><v>1</v></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>Yes</t></is></c><c r="B2"><f>SUM(T['
+    'Old house],A2="No")</f></c></row></sheetData><dataValidations><dataValidation type="list" prompt="Choose">'
+    '<formula1>"Yes,No"</formula1></dataValidation></dataValidations><headerFooter><oddHeader>&amp;LPage &amp;P'
+    "</oddHeader></headerFooter></worksheet>",
+    "xl/worksheets/_rels/sheet1.xml.rels": _relations(table="../tables/table1.xml"),
+    "xl/tables/table1.xml": f'<table xmlns="{_SHEETS}" id="1" name="T" displayName="T" ref="A1:A2"><tableColumns '
+    'count="1"><tableColumn id="1" name="Old house"/></tableColumns></table>',
+}
+PACKAGES = {"letter.docx": DOCX, "letter.odt": ODT, "deck.pptx": PPTX, "book.xlsx": XLSX}
 FILES: dict[str, bytes] = {
     "film.srt": b"1\n00:00:01,000 --> 00:00:03,000\n<i>One</i> house.\n\n2\n00:00:04,000 --> 00:00:06,000\nIt.\n",
     "film.vtt": b"WEBVTT\n\nSTYLE\n::cue {}\n\n1\n00:01.000 --> 00:03.000 align:start\n<v A>One house.</v>\n\n"
@@ -84,8 +130,7 @@ FILES: dict[str, bytes] = {
     "film.ass": b"[Script Info]\nTitle: x\nScriptType: v4.00+\n\n[V4+ Styles]\nFormat: Name, Fontname, Fontsize\n"
     b"Style: Default,Arial,20\n\n[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, "
     b"Text\nDialogue: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,{\\i1}One{\\i0} house.\\NIt is.\n",
-    "letter.docx": _zip(DOCX),
-    "letter.odt": _zip(ODT),
+    **{name: _zip(parts) for name, parts in PACKAGES.items()},
     "words.xlf": b'<?xml version="1.0"?>\n<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file '
     b'original="x" source-language="en" target-language="de" datatype="plaintext"><body><trans-unit id="1"><source>One '
     b'<g id="1">house</g><x id="2"/>.</source></trans-unit></body></file></xliff>\n',

@@ -15,7 +15,7 @@ import pytest
 from attacks import Attack, attacks
 from commands import Commands, Outcome
 from mutations import mutate
-from samples import CORPORA, DOCX, FILES, GLOSSARY, ODT, SUITE
+from samples import CORPORA, FILES, GLOSSARY, PACKAGES, SUITE
 
 TOGETHER = 25  # attacks in one process
 Files = dict[str, bytes]
@@ -87,14 +87,14 @@ def _whole_jsonl(place: Path, outcome: Outcome) -> None:
     """What was converted can be read back, and converted to lines it has a line for each sentence."""
     out = place / "out.jsonl"
     if outcome.code == 0 and out.exists():
-        for line in out.read_text(encoding="utf-8").splitlines():
+        for line in out.read_bytes().splitlines():  # text has more line ends than JSONL
             assert all("\n" not in s["source"] and s["source"] is not None for s in json.loads(line)["sentences"])
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_other_programs(weitblick: Commands, home: Path, tmp_path: Path, name: str) -> None:
     def make(attack: Attack) -> tuple[Files, list[str]]:
-        content = _package(name, attack) if name in ("letter.docx", "letter.odt") else mutate(FILES[name], attack)
+        content = _package(name, attack) if name in PACKAGES else mutate(FILES[name], attack)
         command = ["translate", f"HERE/{name}", "-o", f"HERE/out{Path(name).suffix}", "--beam", "1"]
         return {name: content[:60_000]}, [*command, "-m", str(home / "run" / "best")]
 
@@ -105,7 +105,7 @@ def _package(name: str, attack: Attack) -> bytes:
     """A damaged package, or a sound one of damaged parts."""
     if attack.random() < 0.4:
         return mutate(FILES[name], attack)
-    parts = {part: text.encode() for part, text in (DOCX if name.endswith("docx") else ODT).items()}
+    parts = {part: text.encode() for part, text in PACKAGES[name].items()}
     hurt = attack.choice(list(parts))
     parts[hurt] = mutate(parts[hurt], attack)
     if attack.random() < 0.1:
@@ -172,7 +172,7 @@ def test_recipes(weitblick: Commands, home: Path, tmp_path: Path) -> None:
 
 
 def test_studies(weitblick: Commands, home: Path, tmp_path: Path) -> None:
-    from weitblick.config.load import PACKAGE
+    from weitblick.common.recipe_files import PACKAGE
 
     valid = (PACKAGE / "studies" / "tiny.yaml").read_bytes()
 

@@ -23,6 +23,7 @@ LONG = {"serve", "demo", "train", "reproduce", "publish", "fetch", "complexity",
 SMALL = {"--trials": "5", "--documents": "2", "--beam": "1"}
 ARGUMENTS: dict[str, Sequence[str]] = {
     "translate": ("document.en",),
+    "check": ("corpus/dev.en", "corpus/dev.de"),
     "explain": ("document.en", "-o", "out.html"),
     "score": ("corpus/test.de", "--reference", "corpus/test.de"),
     "compare": ("corpus/test.de", "corpus/test.de", "corpus/test.de"),
@@ -32,6 +33,9 @@ ARGUMENTS: dict[str, Sequence[str]] = {
     "data stats": ("corpus/dev.en", "corpus/dev.de"),
     "data check": ("corpus/dev.en", "corpus/dev.de"),
     "data split": ("corpus/train.en", "corpus/train.de", "-o", "out"),
+    "data holdout": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv", "--held-out", "rest.tsv"),
+    "data sample": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv", "-n", "3"),
+    "data mix": ("dev=1", "--folder", "corpus", "-o", "out.tsv"),
     "data select": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv", "--source-has", "it"),
     "data antecedents": ("corpus/dev.en", "corpus/dev.de", "-o", "out"),
     "data pronouns": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv"),
@@ -50,6 +54,7 @@ ARGUMENTS: dict[str, Sequence[str]] = {
     "models": (),
     "export ctranslate2": ("-o", "out"),
     "export marian": ("-o", "out"),
+    "export firefox": ("-o", "out"),
     "import": ("corpus", "-o", "out"),
 }
 
@@ -64,11 +69,10 @@ def commands() -> dict[str, Any]:
     waiting = [("", typer.main.get_command(app))]
     while waiting:
         name, command = waiting.pop()
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            found[name.strip()] = command
+        if hasattr(command, "commands"):
+            waiting += [(f"{name} {key}", command.get_command(None, key)) for key in command.list_commands(None)]
         else:
-            waiting += [(f"{name} {key}", value) for key, value in inner.items()]
+            found[name.strip()] = command
     return dict(sorted(found.items()))
 
 
@@ -118,8 +122,8 @@ def _run(weitblick: Commands, place: Path, several: list[tuple[Attack, list[str]
 
 
 def test_overrides(weitblick: Commands, place: Path) -> None:
-    from weitblick.config.load import known_keys
-    from weitblick.config.recipe import Recipe
+    from weitblick.common.recipe import Recipe
+    from weitblick.common.recipe_files import known_keys
 
     keys = known_keys(Recipe)
     several = []
@@ -135,8 +139,8 @@ def test_overrides(weitblick: Commands, place: Path) -> None:
 
 def test_trainings_with_overrides(weitblick: Commands, place: Path) -> None:
     """Values that a recipe lets pass must not break the training either."""
-    from weitblick.config.load import known_keys
-    from weitblick.config.recipe import Recipe
+    from weitblick.common.recipe import Recipe
+    from weitblick.common.recipe_files import known_keys
 
     long = ("updates", "epochs", "output", "base", "stage1", "data.dir", "validate_every", "save_every")
     keys = [key for key in known_keys(Recipe) if not key.endswith(long)]

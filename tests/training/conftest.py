@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.discourse import generate, write_corpus
+from weitblick.documents.discourse.generator import generate, write_corpus
 
 RECIPE = """
 text: {kind: sentencepiece, merges: 300, joint_vocabulary: true}

@@ -7,18 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from weitblick.batches.batch import Batch, pack_pairs
-from weitblick.batches.store import CorpusStore, StoreWriter
-from weitblick.config import load_recipe
-from weitblick.config.recipe import ContextSection, DecisionStageSection, ModelSection
-from weitblick.errors import UserError
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build, load_model
+from weitblick.common.errors import UserError
+from weitblick.common.locks import StopRequest
+from weitblick.common.recipe import ContextSection, DecisionStageSection, ModelSection
+from weitblick.common.recipe_files import load_recipe
+from weitblick.model.batch import Batch, pack_pairs
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.folder import load_model
-from weitblick.training.deciding import DecisionTraining
-from weitblick.training.decisions import Decisions, read_decisions
-from weitblick.training.interruption import StopRequest
+from weitblick.training.decisions import Decisions, DecisionTraining, read_decisions
 from weitblick.training.run import train
+from weitblick.training.store import CorpusStore, StoreWriter
 
 IT, ER, ES, REPORT, HOUSE = 5, 6, 7, 8, 9
 SECTION = ModelSection(dimension=16, heads=2, feed_forward=24, encoder_layers=1, decoder_layers=1)

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from tests.training.conftest import RECIPE
-from weitblick.config import load_recipe
-from weitblick.errors import UserError
-from weitblick.model.folder import load_model
-from weitblick.training.logs import read_log
-from weitblick.training.memory import FIT_PASSES
+from weitblick.checkpoints.folder import load_model
+from weitblick.common.errors import UserError
+from weitblick.common.logs import read_log
+from weitblick.common.recipe_files import load_recipe
+from weitblick.memory.training import FIT_PASSES
 from weitblick.training.run import train
 
 SMALL = ["memory.dimension=8", "memory_stage.documents=24", "memory_stage.dev_documents=12"]

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from weitblick.config import load_recipe
-from weitblick.model.folder import load_model
+from weitblick.checkpoints.folder import load_model
+from weitblick.common.recipe_files import load_recipe
 from weitblick.training.run import train
 from weitblick.training.update import half_precision
 

@@ -1,7 +1,7 @@
 import torch
 
-from weitblick.batches.batch import pack_source
-from weitblick.training.regularisation import repeated
+from weitblick.model.batch import pack_source
+from weitblick.training.update import repeated
 
 
 def test_words_of_some_other_sentence_are_repeated_ones():

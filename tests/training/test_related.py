@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.batches.store import CorpusStore, StoreWriter
-from weitblick.training.related import LENGTHS, related_runs
+from weitblick.memory.training_examples import LENGTHS, related_runs
+from weitblick.training.store import CorpusStore, StoreWriter
 
 TOPICS, OF_EACH, SIZE = 25, 12, 6
 Shuffled = tuple[CorpusStore, list[int]]

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from weitblick.batches.batching import document_plans, load_batch, load_documents
-from weitblick.batches.store import CorpusStore
-from weitblick.config import load_recipe
-from weitblick.config.recipe import ContextSection, ModelSection, StageSection
-from weitblick.distributed import join_world
-from weitblick.errors import UserError
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build, load_model, read_weights
+from weitblick.common import logs
+from weitblick.common.errors import UserError
+from weitblick.common.process import join_world
+from weitblick.common.recipe import ContextSection, ModelSection, StageSection
+from weitblick.common.recipe_files import load_recipe
 from weitblick.model.context import ContextOptions
-from weitblick.model.folder import load_model
-from weitblick.model.weights import read_weights
-from weitblick.training.optimisation import Optimiser
-from weitblick.training.run import train
+from weitblick.training.batching import document_plans, load_batch, load_documents
+from weitblick.training.run import TRANSLATIONS, train
 from weitblick.training.stage import StageRun
+from weitblick.training.store import CorpusStore
+from weitblick.training.update import Optimiser
 from weitblick.training.validation import other_documents, validate
 
 
@@ -48,10 +47,13 @@ def losses(output: Path, stage="context", kind="dev", key="dev_loss"):
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
+    from tests.conftest import DRAW_CURVES
     from tests.training.conftest import RECIPE
 
     (folder / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
-    run(folder / "recipe.yaml", corpus, folder / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "draw_curves", DRAW_CURVES)
+        run(folder / "recipe.yaml", corpus, folder / "run")
     return folder / "run"
 
 
@@ -298,10 +300,11 @@ def test_a_context_aware_model_is_trained_on(undisturbed, recipe_file, corpus, t
 @pytest.mark.parametrize("wish", ["translation", "mixed"])
 def test_translations_as_target_context(undisturbed, recipe_file, corpus, tmp_path, wish):
     common = ["stage=context", f"stage1={undisturbed / 'sentence' / 'model'}", "context.integration=decoder"]
-    more = [f"context_stage.target_context={wish}", "context_stage.updates=2", "context.values=words"]
+    more = [f"context_stage.target_context={wish}", "context_stage.updates=12", "context.values=words"]
     best = run(recipe_file, corpus, tmp_path / "run", *common, *more)
     assert load_model(best).model.section.values == "words"
-    own, read = (CorpusStore(tmp_path / "run" / "data" / name) for name in ("train", "train-translation"))
+    own = CorpusStore(tmp_path / "run" / "data" / "train")
+    read = CorpusStore(next((tmp_path / TRANSLATIONS).glob("train-*")))
     assert np.array_equal(own.ids["source"], read.ids["source"])
     same = [
         all(np.array_equal(own.sentence("target", i), read.sentence("target", i)) for i in own.document(number))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weitblick.model.sources import Sources
-from weitblick.translation.passes import batches_by_length
+from weitblick.model.context import Sources
+from weitblick.translation.searching import batches_by_length
 
 
 def sources(lengths: list[int]) -> Sources:

@@ -7,12 +7,12 @@ import pytest
 import torch
 from tiny_models import random_ids, tiny_model
 
-from weitblick.batches.batch import pack_source, pack_target
-from weitblick.errors import UserError
+from weitblick.fast.best_words import STRIP, best_in_strips
+from weitblick.model.batch import pack_source, pack_target
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence.candidates import STRIP, best_words
-from weitblick.sentence.loss import token_log_probabilities
-from weitblick.text.special import BOS, EOS, PAD
+from weitblick.model.loss import token_log_probabilities
+from weitblick.model.output import Wanted
+from weitblick.text.base import BOS, EOS, PAD
 from weitblick.translation import beam as beam_module
 from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
 
@@ -135,7 +135,7 @@ def test_best_words_are_those_of_the_whole_vocabulary(size: int, count: int, for
     torch.manual_seed(size + count)
     states, weight, bias = torch.randn(7, 8), torch.randn(size, 8), torch.randn(size)
     bias[:forbidden] += 5  # tempting
-    found = best_words(states, weight, bias, count, forbidden)
+    found = best_in_strips(states, weight, bias, Wanted(count, forbidden))
     expected = torch.log_softmax(states @ weight.t() + bias, -1)
     torch.testing.assert_close(found.end, expected[:, EOS])
     expected[:, :forbidden] = -math.inf
@@ -152,9 +152,3 @@ def test_equal_words_come_out_the_same_every_time() -> None:
         model.sentence.output()[1].zero_()
     first = search(model, random_ids([3, 4]), beam=3, n_best=3)
     assert search(model, random_ids([3, 4]), beam=3, n_best=3) == first
-
-
-@pytest.mark.parametrize("options", [{"beam": 0}, {"n_best": 5}, {"n_best": 0}, {"length_penalty": -1.0}])
-def test_impossible_options_are_refused(options: dict[str, int]) -> None:
-    with pytest.raises(UserError):
-        SearchOptions(**options)  # type: ignore[arg-type]

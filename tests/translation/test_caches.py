@@ -6,10 +6,9 @@ import pytest
 import torch
 from tiny_models import VARIANTS, name, random_ids, tiny_model
 
-from weitblick.batches.batch import pack_source, pack_target
-from weitblick.batches.layout import Layout
+from weitblick.model.batch import Layout, pack_source, pack_target
 from weitblick.model.document_model import DocumentModel
-from weitblick.text.special import BOS
+from weitblick.text.base import BOS
 
 DOCUMENTS, POSITIONS = [0, 0, 0, 1, 2, 2], [0, 1, 3, 0, 0, 1]
 WORDS = [4, 7, 3, 5, 2, 6]
@@ -59,7 +58,15 @@ def test_cached_decoding_equals_full_recomputation(variant: dict[str, str]) -> N
     check(tiny_model(variant))
 
 
-@pytest.mark.parametrize("model", [{"norm": "pre"}, {"architecture": "rnnsearch"}], ids=["pre-norm", "rnnsearch"])
+OTHERS = [
+    {"norm": "pre"},
+    {"architecture": "ssru"},
+    {"architecture": "ssru", "norm": "pre"},
+    {"architecture": "rnnsearch"},
+]
+
+
+@pytest.mark.parametrize("model", OTHERS, ids=name)
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])
 @torch.no_grad()
 def test_of_other_sentence_models(model: dict[str, str], integration: str) -> None:
@@ -70,5 +77,12 @@ def test_of_other_sentence_models(model: dict[str, str], integration: str) -> No
 @torch.no_grad()
 def test_what_no_hypothesis_sees_is_forgotten(parents: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("layers", "transformer"):
-        monkeypatch.setattr(f"weitblick.sentence.{module}.PAST_ROOM", 4)
+        monkeypatch.setattr(f"weitblick.model.{module}.PAST_ROOM", 4)
     check(tiny_model({"kind": "none"}), parents)
+
+
+@pytest.mark.parametrize("parents", [(2, 0, 1), (1, 2, 2), (1, 0, 0)], ids=["all live", "one branches", "two go on"])
+@pytest.mark.parametrize("kind", ["none", "zhang"])
+@torch.no_grad()
+def test_of_recurrent_units(kind: str, parents: tuple[int, ...]) -> None:
+    check(tiny_model({"kind": kind, "direction": "online"}, architecture="ssru"), parents)

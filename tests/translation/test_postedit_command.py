@@ -9,10 +9,10 @@ import torch
 from tiny_models import SECTION, SOURCES, TARGETS, tiny_pipeline, tiny_translation_model
 from typer.testing import CliRunner
 
+from weitblick.checkpoints.folder import save_model
 from weitblick.cli.main import app
-from weitblick.config.recipe import MemorySection
-from weitblick.model.folder import save_model
-from weitblick.model.pointer import MemoryPointer
+from weitblick.common.recipe import MemorySection
+from weitblick.memory.pointer import MemoryPointer
 
 METRICS = {"sacrebleu", "chrf", "ter"}
 
@@ -40,7 +40,8 @@ def test_postedit_reports_every_column(folder):
     result = call(folder, "postedit", "@d.en", "@d.de", "-m", "@pointing", "--beam", "1", "--trials", "20", "--json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
-    names = {"none", "approved", "project", "random", "machine", "adapt"}
+    names = {"none", "approved", "project", "random", "machine", "adapt", "terms", "both", "glossary"}
+    assert set(report["follows"]) == names
     assert set(report["systems"]) == set(report["recall"]) == set(report["sticks"]) == names
     assert set(report["difference"]) == names - {"none"}
     assert set(report["over_random"]) == names - {"none", "random"}
@@ -62,7 +63,7 @@ def test_postedit_is_a_table_for_people(folder, tmp_path):
 
 
 def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder, tmp_path, monkeypatch):
-    from weitblick.postedit.systems import Simulation
+    from weitblick.evaluation.postedit_systems import Simulation
 
     wishes = ["--beam", "1", "--trials", "20", "-o", str(tmp_path), "--json"]
     command = ["postedit", "@d.en", "@d.de", "-m", "@pointing", *wishes, "--systems"]
@@ -87,19 +88,19 @@ def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder, tmp_path, monk
     assert other["before"] == 1
 
 
-def test_a_stream_reports_terms_that_it_did_not_use(folder):
+def test_a_stream_follows_terms_and_says_so(folder):
     (folder / "terms.tsv").write_text("report\tUnsinn\n", encoding="utf-8")
     options = ["-m", f"{folder}/pointing", "--glossary", f"{folder}/terms.tsv", "--beam", "1"]
     lines = "It is near.\nThe report.\n\nA report.\n"
     result = CliRunner().invoke(app, ["translate", "--stream", *options], input=lines)
     assert result.exit_code == 0, result.output
-    assert "0 of 2 terms translated as it says" in result.stderr
-    assert "sentence 2 of document 1 does not say report -> Unsinn (terms.tsv:1)" in result.stderr
-    assert "sentence 1 of document 2 does not say" in result.stderr
+    assert result.stdout.count("Unsinn") == 2
+    assert "2 of 2 terms translated as it says" in result.stderr
+    assert "report -> Unsinn (terms.tsv:1) followed in 2 of 2 places" in result.stderr
 
 
 def test_empty_sentences_are_kept_as_well(folder, tmp_path, monkeypatch):
-    from weitblick.postedit.systems import Simulation
+    from weitblick.evaluation.postedit_systems import Simulation
 
     for language, lines in (("en", SOURCES), ("de", TARGETS)):
         text = "\n".join(["<d>", *lines[:2], "", "<d>", "", *lines[2:4]]) + "\n"
@@ -137,7 +138,7 @@ def test_mistakes_are_one_line(folder, arguments, message, capsys):
     (folder / "m.tsv").write_text(f"1\t{SOURCES[0]}\t{TARGETS[0]}\n", encoding="utf-8")
     (folder / "broken.tmx").write_text('<tmx version="1.4">\n<body></tmx>\n', encoding="utf-8")
     (folder / "empty.tsv").write_text("", encoding="utf-8")
-    from weitblick.errors import UserError
+    from weitblick.common.errors import UserError
 
     result = call(folder, *arguments)
     assert result.exit_code != 0

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tiny_models import SOURCES, tiny_pipeline, tiny_translation_model
 from torch import nn
 
+from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
-from weitblick.model.words import Pointed, Softmax, WordDistribution
-from weitblick.sentence.candidates import best_words, best_words_rescored
-from weitblick.sentence.quantized import QuantizedLinear, QuantizedOutput, available
-from weitblick.translation.quantization import gain, quantize_linears
+from weitblick.fast.best_words import best_in_strips, best_rescored
+from weitblick.fast.quantized import QuantizedLinear, QuantizedOutput, available, gain, quantize_linears
+from weitblick.model.modifiers import Decided, Pointed
+from weitblick.model.output import Softmax, Wanted, WordDistribution
 from weitblick.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(not available(), reason="no 8-bit kernels for this processor")
@@ -84,10 +84,11 @@ def test_words_proposed_are_scored_exactly(
 ) -> None:
     states, weight, bias = numbers(3, 16, seed=seed), numbers(vocabulary, 16, seed=1), numbers(vocabulary, seed=2)
     never = None if others is None else torch.tensor(others)
-    exact = best_words(states, weight, bias, count, forbidden, never, renormalize)
+    wanted = Wanted(count, forbidden, never, renormalize)
+    exact = best_in_strips(states, weight, bias, wanted)
     logits = torch.addmm(bias, states, weight.t())
     padded = nn.functional.pad(logits, (0, -vocabulary % 16), value=-torch.inf)
-    found = best_words_rescored(states, weight, bias, lambda _: padded, count, forbidden, never, renormalize)
+    found = best_rescored(WordDistribution(Softmax(states, weight, bias, lambda _: padded)), wanted)
     values, order = found.log_probabilities.sort(dim=1, descending=True, stable=True)
     real = exact.log_probabilities > -torch.inf
     width = real.shape[1]
@@ -103,14 +104,10 @@ def test_a_step_that_points_at_nothing_never_depends_on_those_that_do(read: bool
     states, weight, bias = numbers(3, 64), numbers(90, 64, seed=1), numbers(90, seed=2)
     pointed = Pointed(torch.tensor([0.9, 0.0, 0.0]), torch.tensor([[7], [0], [0]]), torch.tensor([[1.0], [0.0], [0.0]]))
 
-    def softmax() -> Softmax:
-        found = Softmax(states, weight, bias, QuantizedOutput(weight, bias))
-        if read:
-            found.expect(torch.tensor([5, 6]))
-        return found
-
-    together = WordDistribution(softmax(), pointed, read=read).best(4, 2)
-    apart = WordDistribution(softmax(), read=read).best(4, 2)
+    nothing = Decided(torch.tensor([5, 6]), torch.zeros(0, dtype=torch.long), torch.zeros(0, 2))
+    alone = WordDistribution(Softmax(states, weight, bias, QuantizedOutput(weight, bias)))
+    alone = alone.then(nothing) if read else alone
+    together, apart = alone.then(pointed).best(4, 2), alone.best(4, 2)
     for one, other in (
         (together.log_probabilities, apart.log_probabilities),
         (together.end[:, None], apart.end[:, None]),
@@ -150,7 +147,7 @@ def test_scores_are_near_those_of_float32_and_the_model_is_left_as_it_was() -> N
     assert differences
     assert max(differences) < 0.02
     assert all(torch.equal(value, before[name]) for name, value in ours.model.state_dict().items())
-    assert ours.model.sentence.quick_output is None
+    assert ours.model.sentence.approximate_output is None
 
 
 def test_small_layers_stay_as_they_are() -> None:
@@ -165,13 +162,13 @@ def test_the_gain_is_measured() -> None:
 
 def test_other_devices_and_processors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = translator(ENCODER).model
-    monkeypatch.setattr("weitblick.translation.quantization.available", lambda: False)
+    monkeypatch.setattr("weitblick.fast.quantized.available", lambda: False)
     with pytest.raises(UserError, match="no 8-bit kernels"):
         quantize_linears(model)
 
 
 def test_a_processor_that_gains_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("weitblick.translation.quantization.gain", lambda *_: 0.9)
+    monkeypatch.setattr("weitblick.fast.quantized.gain", lambda *_: 0.9)
     Translator.load(quantize=True, warn=said.append)
     assert said == ["8-bit layers run at 0.90 of the speed of float32 on this processor: leave --int8 out"]

@@ -10,12 +10,13 @@ import pytest
 import torch
 from tiny_models import SOURCES, TARGETS, tiny_pipeline, tiny_translation_model
 
+from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
-from weitblick.model.words import Pointed, Softmax, WordDistribution
-from weitblick.sentence.candidates import Allowed, best_words, best_words_allowed
-from weitblick.text.special import EOS
-from weitblick.translation.shortlist import ABSENT, Shortlist
+from weitblick.fast.best_words import best_in_strips
+from weitblick.fast.shortlist import ABSENT, Shortlist
+from weitblick.model.modifiers import Allowed, Pointed
+from weitblick.model.output import Softmax, Wanted, WordDistribution
+from weitblick.text.base import EOS
 from weitblick.translation.translator import Translator
 
 ENCODER = {"kind": "hierarchical", "integration": "encoder"}
@@ -76,10 +77,12 @@ def test_the_best_allowed_words_are_those_of_the_whole_without_the_rest() -> Non
     ids = torch.cat([torch.arange(4), torch.randperm(46, generator=random)[:25].sort().values + 4])
     mask = torch.zeros(29, 3)
     mask[10:20, 1] = -torch.inf
-    found = best_words_allowed(states, Allowed(ids, weight[ids], bias[ids], mask), 4, 2)
+    allowed = Allowed(ids, weight[ids], bias[ids], mask)
+    with torch.no_grad():
+        found = WordDistribution(Softmax(states, weight, bias)).best(4, 2, allowed=allowed)
     for row in range(6):
         own = ids if row // 2 != 1 else torch.cat([ids[:10], ids[20:]])
-        exact = best_words(states[row : row + 1], weight[own], bias[own], 4, 2)
+        exact = best_in_strips(states[row : row + 1], weight[own], bias[own], Wanted(4, 2))
         assert torch.equal(found.ids[row], own[exact.ids[0]])
         torch.testing.assert_close(found.log_probabilities[row], exact.log_probabilities[0])
         torch.testing.assert_close(found.end[row], exact.end[0])
@@ -94,7 +97,7 @@ def test_where_others_point_the_rest_choose_as_before() -> None:
     allowed = Allowed(ids, weight[ids], bias[ids], mask)
     pointed = Pointed(torch.tensor([0.0, 0.0, 0.9, 0.0]), torch.full((4, 1), 33), torch.ones(4, 1))
     plain = WordDistribution(Softmax(states, weight, bias)).best(4, 2, allowed=allowed)
-    found = WordDistribution(Softmax(states, weight, bias), pointed).best(4, 2, allowed=allowed)
+    found = WordDistribution(Softmax(states, weight, bias), (pointed,)).best(4, 2, allowed=allowed)
     assert found.ids[2, 0] == 33
     for row in (0, 1, 3):
         assert torch.equal(found.ids[row], plain.ids[row])

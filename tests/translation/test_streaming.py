@@ -9,13 +9,12 @@ import pytest
 import torch
 from tiny_models import name, tiny_pipeline, tiny_translation_model
 
-from weitblick.errors import UserError
-from weitblick.model.history import History, PastSentence
+from weitblick.common.errors import UserError
+from weitblick.text.units import Unit
+from weitblick.translation.driver import translate_units
 from weitblick.translation.options import TranslationOptions
-from weitblick.translation.streaming import Stream
+from weitblick.translation.streaming import History, PastSentence, Stream
 from weitblick.translation.translator import Translator
-from weitblick.translation.units import Unit
-from weitblick.translation.window import translate_units
 
 SENTENCES = ["The report was read.", "It costs more.", "Where is it?", "He said that."]
 DECODER = {"kind": "hierarchical", "integration": "decoder", "direction": "online", "values": "words", "order": "true"}

@@ -14,10 +14,10 @@ import torch
 from tiny_models import SECTION, tiny_pipeline, tiny_translation_model
 from typer.testing import CliRunner, Result
 
+from weitblick.checkpoints.folder import save_model
 from weitblick.cli.main import app
-from weitblick.errors import UserError
-from weitblick.model.folder import save_model
-from weitblick.translation.shortlist import Shortlist
+from weitblick.common.errors import UserError
+from weitblick.fast.shortlist import Shortlist
 
 ENGLISH = "\nThe report was read.\nIt is wrong.\n\n\nWhere is it?\n\n"
 QUICK = ["--beam", "2", "--length-penalty", "0", "--device", "cpu"]
@@ -73,7 +73,7 @@ D_LINES = "<d>\nThe report was read.\n\n<d>\nWhere is it?\n"
     ids=["text", "d-lines", "tsv", "jsonl"],
 )
 def test_every_format_keeps_its_structure(folder: Path, tmp_path: Path, name: str, content: str) -> None:
-    from weitblick.documents import read_documents
+    from weitblick.documents.corpora.formats import read_documents
 
     (tmp_path / name).write_text(content)
     run("-m", folder, tmp_path / name, "-o", tmp_path / f"out-{name}")
@@ -140,7 +140,7 @@ def test_streaming_chooses_from_a_shortlist(folder: Path, tmp_path: Path) -> Non
 
 
 def test_the_shipped_model_is_the_default(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weitblick.translation.translator.DEFAULT_MODEL", folder)
+    monkeypatch.setattr("weitblick.checkpoints.installed.DEFAULT_MODEL", folder)
     (tmp_path / "in.en").write_text(ENGLISH)
     expected = run("-m", folder, "-", stdin=ENGLISH).stdout
     assert run(tmp_path / "in.en").stdout == run("-", stdin=ENGLISH).stdout == expected
@@ -156,11 +156,15 @@ def test_mistakes_are_named(folder: Path, tmp_path: Path) -> None:
         (["-m", folder, tmp_path / "in.en", "--n-best", "3"], "--beam 3"),
         (["-m", folder, tmp_path / "in.en", "--to", "tsv", "--scores"], "no room for scores"),
         (["-m", folder, tmp_path / "in.en", "--stream"], "standard input"),
-        (["-m", folder, tmp_path / "in.en", "--passes", "0"], "0 passes"),
     ):
         with pytest.raises(UserError, match=message):
             run(*arguments, "-o", tmp_path / "out.de")
         assert not (tmp_path / "out.de").exists()
+
+
+@pytest.mark.parametrize("option", [("--passes", "0"), ("--n-best", "3000"), ("--batch-tokens", "0")])
+def test_options_have_limits(option: tuple[str, str]) -> None:
+    assert run("-", *option, stdin=ENGLISH).exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "text/vocabulary.json"])

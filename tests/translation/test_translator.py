@@ -2,18 +2,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tiny_models import BASELINES, OURS, SOURCES, TARGETS, VARIANTS, name, tiny_pipeline, tiny_translation_model
 
+from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
-from weitblick.model import sources as model_sources
-from weitblick.translation.options import TranslationOptions
+from weitblick.fast.shortlist import Shortlist
+from weitblick.model import context as model_sources
+from weitblick.text.units import Unit
+from weitblick.translation.driver import translate_units
+from weitblick.translation.options import OPTIONS, TranslationKeywords, TranslationOptions
+from weitblick.translation.results import Translation
 from weitblick.translation.translator import TranslationWarning, Translator, windows
-from weitblick.translation.units import Translation, Unit
-from weitblick.translation.window import translate_units
 
 DECODER = {"kind": "hierarchical", "integration": "decoder"}
 ENCODER = {"kind": "hierarchical", "integration": "encoder"}
@@ -279,14 +281,34 @@ def test_windows_hold_whole_documents_and_never_wait_for_more_than_they_need() -
     assert read == ["0"]
 
 
-@pytest.mark.parametrize("wishes", [{"beam": 0}, {"n_best": 9}, {"passes": 0}, {"batch_tokens": 0}])
-def test_impossible_wishes_are_refused(wishes: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam": 0},
+        {"beam": 3000},
+        {"n_best": 9},
+        {"n_best": 0},
+        {"passes": 0},
+        {"batch_tokens": 0},
+        {"length_penalty": -1.0},
+        {"length_penalty": float("nan")},
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(UserError):
-        translator(VARIANTS[0]).translate("Where is it?", **wishes)  # type: ignore[arg-type]
+        translator(VARIANTS[0]).translate("Where is it?", **options)  # type: ignore[arg-type]
+
+
+def test_keywords_and_settings_are_those_of_the_options() -> None:
+    """An option that is added is known to the Python interface, and tells one request to a server from another."""
+    assert list(TranslationKeywords.__annotations__) == list(OPTIONS) == list(vars(TranslationOptions()))
+    assert all(option.help for option in OPTIONS.values())
+    shortlist = cast(Shortlist, object())
+    assert TranslationOptions(shortlist=shortlist).settings() != TranslationOptions().settings()
 
 
 def test_without_a_model_the_error_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("weitblick.translation.translator.DEFAULT_MODEL", tmp_path / "none")
+    monkeypatch.setattr("weitblick.checkpoints.installed.DEFAULT_MODEL", tmp_path / "none")
     with pytest.raises(UserError, match="name a model folder"):
         Translator.load()
     (tmp_path / "run" / "best").mkdir(parents=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from tiny_models import SOURCES, tiny_pipeline, tiny_translation_model
 
-from weitblick.context.module import Bank
 from weitblick.documents.document import Document, Sentence
+from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.words import Decided, Softmax, WordDistribution
-from weitblick.translation import job, passes, verification, window
-from weitblick.translation.job import DocumentJob
+from weitblick.model.modifiers import Decided
+from weitblick.model.output import Softmax, WordDistribution
+from weitblick.translation import driver, searching, verification
+from weitblick.translation.document_job import DocumentJob
+from weitblick.translation.kept_states import KeptStates
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 
@@ -26,19 +30,18 @@ def model(words: list[int]) -> DocumentModel:
 
 
 def everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (window, job):
-        monkeypatch.setattr(module, "worth_verifying", lambda model, options: False)
+    monkeypatch.setattr(driver, "worth_verifying", lambda model, options: False)
 
 
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
-    search = passes.beam_search
+    search = searching.beam_search
 
     def counting(model, memory, source, *how):  # type: ignore[no-untyped-def]
         counts.append(source.sentences)
         return search(model, memory, source, *how)
 
-    monkeypatch.setattr(passes, "beam_search", counting)
+    monkeypatch.setattr(searching, "beam_search", counting)
     return counts
 
 
@@ -69,16 +72,6 @@ def test_only_what_changes_is_searched_again(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(counts) == 2 * once
 
 
-def test_a_job_gives_the_same() -> None:
-    translator = Translator(model(list(range(4, 100))), tiny_pipeline())
-    options = TranslationOptions()
-    whole = next(translator.translations([DOCUMENT]))
-    found = {}
-    for step in DocumentJob(translator, DOCUMENT, options).steps():
-        found |= step
-    assert [found[index][0].text for index in range(len(DOCUMENT.sentences))] == list(whole.document.targets)
-
-
 def test_a_word_that_only_loses_is_reason_enough() -> None:
     """A translation that a beam found need not hold the most probable word of each step."""
     weight, bias = torch.eye(8), torch.zeros(8)
@@ -86,7 +79,7 @@ def test_a_word_that_only_loses_is_reason_enough() -> None:
     states[:, 5], states[:, 6] = 2.0, 1.5
     softmax = Softmax(states, weight, bias)
     scores = torch.tensor([[3.0, 0.0], [2.0, 1.5]])
-    after = WordDistribution(softmax, decided=Decided(torch.tensor([5, 6]), torch.tensor([0, 2]), scores))
+    after = WordDistribution(softmax, (Decided(torch.tensor([5, 6]), torch.tensor([0, 2]), scores),))
     labels = torch.tensor([6, 6, 6])
     before = WordDistribution(softmax)
     assert verification._steps_that_differ(before, after, labels, greedy=False).tolist() == [0]
@@ -113,32 +106,47 @@ def test_a_beam_searches_again_where_a_word_is_brought_near(
     assert verification.brought_near(then, now, torch.tensor([1])).tolist() == [near]
 
 
+def in_steps(translator: Translator, kept: KeptStates) -> list[str | None]:
+    found = {}
+    for step in DocumentJob(translator, DOCUMENT, TranslationOptions(), kept=kept).steps():
+        found |= step
+    return [found[index][0].text for index in range(len(DOCUMENT.sentences))]
+
+
 @pytest.mark.parametrize("words", [list(range(4, 100)), [20, 30, 40]], ids=["all", "three"])
-def test_what_a_search_tells_of_expected_words_is_what_a_pass_over_all_words_tells(
-    words: list[int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("part_tokens", [40, 4096], ids=["parts", "whole"])
+def test_what_the_states_of_a_search_tell_is_what_a_pass_over_all_words_tells(
+    words: list[int], part_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of a document at once, in steps, and in steps with all that an earlier job has left."""
+    monkeypatch.setattr("weitblick.model.context.PART_TOKENS", part_tokens)
+    monkeypatch.setattr(verification, "STEPS_AT_A_TIME", part_tokens)
     told: list[set[int]] = []
-
-    class Listening(verification.Verification):
-        def changed(self, bank: Bank | None) -> set[int]:
-            told.append(super().changed(bank))
-            return told[-1]
-
-    monkeypatch.setattr(window, "Verification", Listening)
-    own = model(words)
-    with torch.no_grad():
-        own.sentence.output_bias[words] += 3.0  # expected somewhere
-    translator = Translator(own, tiny_pipeline())
-    with_search = translator.translate(DOCUMENT).targets
     passed: list[set[int]] = []
+
+    class Noting(verification.Verification):
+        def changed(self, bank: Bank | None) -> Iterator[list[int]]:
+            parts = list(super().changed(bank))
+            told.append({index for part in parts for index in part})
+            return iter(parts)
 
     def passing(*arguments):  # type: ignore[no-untyped-def]
         parts = list(verification.changed_by_context(*arguments))
         passed.append({index for part in parts for index in part})
         return parts
 
-    monkeypatch.setattr(window, "Verification", lambda *how: None)
-    monkeypatch.setattr(window, "changed_by_context", passing)
+    own = model(words)
+    with torch.no_grad():
+        own.sentence.output_bias[words] += 3.0  # expected somewhere
+    translator = Translator(own, tiny_pipeline())
+    monkeypatch.setattr(driver, "Verification", Noting)
+    monkeypatch.setattr(driver, "changed_by_context", passing)
+    with_search = translator.translate(DOCUMENT).targets
+    kept = KeptStates()
+    assert in_steps(translator, kept) == with_search
+    assert in_steps(translator, kept) == with_search
+    assert not passed
+    monkeypatch.setattr(driver, "Verification", lambda *how: None)
     assert translator.translate(DOCUMENT).targets == with_search
-    assert told == passed
+    assert told == passed * 3
     assert told[0]

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import torch
 
-from weitblick.config.recipe import ContextSection, ModelSection, TextSection
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import build
+from weitblick.common.recipe import ContextSection, ModelSection, TextSection
 from weitblick.model.document_model import DocumentModel
-from weitblick.text import TextPipeline, learn_pipeline
-from weitblick.text.special import EOS
+from weitblick.text.base import EOS, TextPipeline
+from weitblick.text.pipeline import learn_pipeline
 
 SECTION = ModelSection(dimension=16, heads=2, feed_forward=24, encoder_layers=2, decoder_layers=2)
 SOURCES = [

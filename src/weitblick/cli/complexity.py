@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weitblick.cli.console import log, print_json, set_log_level
-from weitblick.cli.loading import prepare_torch
+from weitblick.cli.console import log, prepare_torch, print_json, set_log_level
 from weitblick.cli.options import Json, Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
-    from weitblick.profiling.complexity import ModelPlan
+    from weitblick.evaluation.complexity import ModelPlan
 
 PAPER_SHARES = {
     "Transformer": (1.0, 1.0),
@@ -23,15 +22,6 @@ PAPER_SHARES = {
     "HAN (Miculicich:18)": (0.32, 0.89),
 }
 """Training and decoding speed in the paper, as shares of its Transformer's."""
-
-
-def register(app: typer.Typer) -> None:
-    app.command(
-        name="complexity",
-        help="Count the parameters of models, and measure how fast they train and translate.",
-        epilog="Example: weitblick complexity recipes/small/transformer.yaml recipes/small/h-attention.yaml --speed",
-        rich_help_panel="Judge",
-    )(complexity)
 
 
 def complexity(
@@ -62,13 +52,17 @@ def complexity(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    from weitblick.profiling.complexity import measure_size
+    """Count the parameters of models, and measure how fast they train and translate.
+
+    Example: weitblick complexity recipes/small/transformer.yaml recipes/small/h-attention.yaml --speed
+    """
+    from weitblick.evaluation.complexity import measure_size
 
     set_log_level(quiet, verbose)
     candidates = _candidates(recipes or [], models or [], paper, source_vocabulary, target_vocabulary)
     rows = [measure_size(candidate).as_row() for candidate in candidates]
     if speed:
-        from weitblick.profiling.speed import Workload, measure_speed
+        from weitblick.evaluation.speed import Workload, measure_speed
 
         prepare_torch(threads)
         workload = Workload(documents, sentences, words, beam)
@@ -83,9 +77,9 @@ def complexity(
 def _candidates(
     names: list[str], folders: list[str], paper: bool, source: int | None, target: int | None
 ) -> list[ModelPlan]:
-    from weitblick.errors import UserError
-    from weitblick.profiling.complexity import paper_candidates, read_candidate
-    from weitblick.translation.translator import default_model
+    from weitblick.checkpoints.installed import default_model
+    from weitblick.common.errors import UserError
+    from weitblick.evaluation.complexity import paper_candidates, read_candidate
 
     overrides = [name for name in names if "=" in name and not Path(name).exists()]
     recipes = [name for name in names if name not in overrides]

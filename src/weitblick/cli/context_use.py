@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.console import print_json, progress_bar, set_log_level
-from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
+from weitblick.cli.console import (
+    SHIPPED,
+    check_inputs,
+    figure_table,
+    load_translator,
+    print_json,
+    progress_bar,
+    set_log_level,
+)
 from weitblick.cli.options import (
     BatchTokens,
     Beam,
@@ -23,13 +30,13 @@ from weitblick.cli.options import (
     Threads,
     Verbose,
 )
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from weitblick.documents import Document
-    from weitblick.probing.context_use import ContextUse, TranslationScores
+    from weitblick.documents.document import Document
+    from weitblick.evaluation.context_use import ContextUse, TranslationScores
 
 LABELS = {
     "cxmi": "own - removed (CXMI)",
@@ -39,10 +46,6 @@ LABELS = {
 
 
 METRICS = {"bleu": "BLEU", "chrf": "chrF"}
-
-
-def register(app: typer.Typer) -> None:
-    app.command("context-use", rich_help_panel="Judge")(context_use)
 
 
 def context_use(
@@ -90,13 +93,14 @@ def context_use(
 
     from itertools import islice
 
-    from weitblick.documents import read_documents
-    from weitblick.probing.context_use import encode_corpus, measure_context_use, measure_translations
+    from weitblick.documents.corpora.formats import read_documents
+    from weitblick.evaluation.context_use import encode_corpus, measure_context_use, measure_translations
+    from weitblick.model.concatenation import reads_documents
 
     documents = list(islice(read_documents(corpus, from_format), limit))
     _check_references(documents, corpus)
     translator = load_translator(model, device, threads)
-    if translator.model.context is None:
+    if not reads_documents(translator.model):
         raise UserError(
             "is a sentence-level model: it has no context to use", where=model, remedy="name a context-aware model"
         )
@@ -132,7 +136,7 @@ def _check_references(documents: list[Document], corpus: list[str]) -> None:
 
 def _with_targets(documents: list[Document], path: str) -> list[Document]:
     """The same documents with the translations of a file, a sentence a line, in place of their own."""
-    from weitblick.metrics.translations import read_text
+    from weitblick.evaluation.translations import read_text
 
     lines = read_text(path).sentences
     wanted = sum(len(document.sentences) for document in documents)
@@ -147,12 +151,9 @@ def _with_targets(documents: list[Document], path: str) -> list[Document]:
 
 def _print(found: ContextUse, scores: Mapping[str, TranslationScores]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
-    table = Table("log-probability", box=None, pad_edge=False)
-    for name in ("per token", "95% interval", "better", "worse"):
-        table.add_column(name, justify="right")
+    table = figure_table("log-probability", ("per token", "95% interval", "better", "worse"))
     for key, label in LABELS.items():
         row = found.differences[key]
         gain = row.per_token
@@ -174,11 +175,8 @@ def _print(found: ContextUse, scores: Mapping[str, TranslationScores]) -> None:
 
 
 def _translation_table(scores: Mapping[str, TranslationScores]) -> Table:
-    from rich.table import Table
 
-    table = Table("translations", box=None, pad_edge=False)
-    for column in ("own", "removed", "random", "own - removed", "p", "own - random", "p"):
-        table.add_column(column, justify="right")
+    table = figure_table("translations", ("own", "removed", "random", "own - removed", "p", "own - random", "p"))
     for name, label in METRICS.items():
         found = scores[name]
         cells = [f"{value:.2f}" for value in found.scores.values()]

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.console import print_json, progress_bar, set_log_level
-from weitblick.cli.loading import SHIPPED, check_inputs, load_translator
+from weitblick.cli.console import (
+    SHIPPED,
+    check_inputs,
+    figure_table,
+    load_translator,
+    print_json,
+    progress_bar,
+    set_log_level,
+)
 from weitblick.cli.options import BatchTokens, Device, Json, Limit, Model, Quiet, Seed, Threads, Verbose
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from weitblick.documents.contrast import ContrastItem
-    from weitblick.metrics.scoring import ContextMode
-    from weitblick.probing.contrast import Accuracy, Summary, Verdict
-    from weitblick.probing.paired import PairedDifference
+    from weitblick.evaluation.contrast import Accuracy, PairedDifference, Summary, Verdict
+    from weitblick.evaluation.scoring import ContextMode
     from weitblick.translation.translator import Translator
 
 GROUPS = {
@@ -29,10 +35,6 @@ GROUPS = {
     "by_pronoun": "pronoun",
     "by_antecedent": "antecedent",
 }
-
-
-def register(app: typer.Typer) -> None:
-    app.command("contrast", rich_help_panel="Judge")(contrast)
 
 
 def contrast(
@@ -89,8 +91,8 @@ def contrast(
         raise UserError("--no-context, --random-context and --controls exclude each other", remedy="name one of them")
     check_inputs([suite])
 
-    from weitblick.metrics.scoring import CONTEXT_MODES
-    from weitblick.probing.suites import read_suite
+    from weitblick.evaluation.scoring import CONTEXT_MODES
+    from weitblick.evaluation.suites import read_suite
 
     items = read_suite(suite, documents=document_folder, context_sentences=context_sentences, limit=limit)
     translator = load_translator(model, device, threads)
@@ -134,9 +136,8 @@ class ContrastReport:
 def _measure(
     translator: Translator, items: Sequence[ContrastItem], modes: Sequence[ContextMode], seed: int, batch_tokens: int
 ) -> ContrastReport:
-    from weitblick.probing.contrast import encode_suite, judge_suite, summarise, without_context
-    from weitblick.probing.paired import compare_verdicts
-    from weitblick.probing.pronouns import has_pronouns, judge_by_articles
+    from weitblick.evaluation.contrast import compare_verdicts, encode_suite, judge_suite, summarise, without_context
+    from weitblick.evaluation.pronouns import has_pronouns, judge_by_articles
 
     encoded = encode_suite(translator, items)
     verdicts: dict[ContextMode, list[Verdict]] = {}
@@ -158,8 +159,8 @@ def _measure(
 
 
 def _generate(translator: Translator, items: Sequence[ContrastItem]) -> dict[str, Summary]:
-    from weitblick.probing.contrast import summarise
-    from weitblick.probing.pronouns import generate_pronouns, has_pronouns
+    from weitblick.evaluation.contrast import summarise
+    from weitblick.evaluation.pronouns import generate_pronouns, has_pronouns
 
     if not has_pronouns(items):
         raise UserError(
@@ -184,11 +185,8 @@ GENERATED_LABELS = {
 
 
 def _paired_table(pairs: Mapping[str, PairedDifference]) -> Table:
-    from rich.table import Table
 
-    table = Table("accuracy", box=None, pad_edge=False)
-    for name in ("difference", "95% interval", "better", "worse", "p (McNemar)"):
-        table.add_column(name, justify="right")
+    table = figure_table("accuracy", ("difference", "95% interval", "better", "worse", "p (McNemar)"))
     for key, label in PAIR_LABELS.items():
         pair, found = pairs[key], pairs[key].difference
         interval = f"\\[{found.low:+.3f}, {found.high:+.3f}]"
@@ -198,12 +196,9 @@ def _paired_table(pairs: Mapping[str, PairedDifference]) -> Table:
 
 def _generated_table(generated: Mapping[str, Summary]) -> Table:
     """The pronouns of translations."""
-    from rich.table import Table
 
     pronouns = list(next(iter(generated.values())).by_pronoun)
-    table = Table("pronoun of the translation is the reference's", box=None, pad_edge=False)
-    for name in ("all", *pronouns, "none"):
-        table.add_column(name, justify="right")
+    table = figure_table("pronoun of the translation is the reference's", ("all", *pronouns, "none"))
     for key, found in generated.items():
         accuracies = [found.overall.accuracy, *(found.by_pronoun[name].accuracy for name in pronouns)]
         table.add_row(GENERATED_LABELS[key], *(f"{value:.3f}" for value in accuracies), str(found.overall.ties))
@@ -239,12 +234,11 @@ def _print(report: ContrastReport) -> None:
 
 
 def _distance_table(results: Mapping[str, Summary]) -> Table:
-    from rich.table import Table
 
     first = next(iter(results.values()))
-    table = Table("context", title="accuracy by antecedent distance", box=None, pad_edge=False, title_justify="left")
-    for name in ["all", *first.by_distance, "ties"]:
-        table.add_column(name, justify="right")
+    table = figure_table(
+        "context", ["all", *first.by_distance, "ties"], title="accuracy by antecedent distance", title_justify="left"
+    )
     for mode, result in results.items():
         groups = [result.overall, *(result.by_distance[name] for name in first.by_distance)]
         table.add_row(mode, *(f"{group.accuracy:.3f}" for group in groups), str(result.overall.ties))
@@ -256,11 +250,8 @@ def _distance_table(results: Mapping[str, Summary]) -> Table:
 
 def _group_table(results: Mapping[str, Mapping[str, Accuracy]], title: str) -> Table:
     """One row a group, one column a context; a direction also by distance, past and future apart."""
-    from rich.table import Table
 
-    table = Table(title, box=None, pad_edge=False)
-    for name in [*results, "chance", "items"]:
-        table.add_column(name, justify="right")
+    table = figure_table(title, [*results, "chance", "items"])
 
     def add(name: str, groups: Sequence[Accuracy]) -> None:
         accuracies = (f"{group.accuracy:.3f}" for group in groups)

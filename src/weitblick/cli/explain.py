@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from weitblick.cli.console import log, print_json, progress_bar, set_log_level
-from weitblick.cli.loading import SHIPPED, check_inputs, files_read, load_translator, read_memory
+from weitblick.cli.console import (
+    SHIPPED,
+    check_inputs,
+    files_read,
+    load_translator,
+    log,
+    print_json,
+    progress_bar,
+    read_memory,
+    set_log_level,
+)
 from weitblick.cli.options import Approved, Beam, Device, Json, Model, Quiet, Threads, Verbose
 from weitblick.cli.real_files import AnyFormat, sort_inputs
-from weitblick.errors import UserError
-from weitblick.files import STANDARD, output_in, protect_inputs
+from weitblick.common.errors import UserError
+from weitblick.common.files import STANDARD, output_in, protect_inputs
 
 if TYPE_CHECKING:
-    from weitblick.documents import Document
+    from weitblick.documents.document import Document
     from weitblick.explanation.schema import Explanation
+    from weitblick.files.masked_document import MaskedDocument
+    from weitblick.files.translatable_file import TranslatableFile
+    from weitblick.translation.translator import Translator
 
 OutputKind = Literal["html", "json", "png", "svg", "pdf", "latex"]
 ENDINGS: dict[str, OutputKind] = {
@@ -35,10 +48,6 @@ ENDINGS: dict[str, OutputKind] = {
 KINDS: tuple[OutputKind, ...] = get_args(OutputKind)
 PICTURES: tuple[OutputKind, ...] = ("png", "svg", "pdf")
 FIGURE_SENTENCES = 5
-
-
-def register(app: typer.Typer) -> None:
-    app.command("explain", rich_help_panel="See the context")(explain)
 
 
 def explain(
@@ -122,7 +131,9 @@ def explain(
     else:
         explanation = next(_explanations(given))
         _write(output, kind, explanation, _Wanted(sentence, word, heads or [], most))
-        summary = _summary(explanation)
+        from weitblick.explanation.influence import summarise
+
+        summary = {"document": explanation.document, **summarise(explanation), "notes": list(explanation.notes)}
     seconds = round(time.perf_counter() - started, 2)
     _report({"output": output, "format": kind, "seconds": seconds, **summary}, as_json)
 
@@ -160,28 +171,31 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
     if given.model is None and given.path.endswith(".json") and given.format is None:
         yield load_explanation(given.path)
         return
-    documents = _documents(given.path, given.format, given.document, given.every)
+    real = sort_inputs([given.path], given.format).files
+    documents = _documents(real, given.path, given.format, given.document, given.every)
     translator = load_translator(given.model, given.device, given.threads)
     approved = read_memory(translator, given.memory)
-    from weitblick.explanation.explain import explain as explain_document
     from weitblick.explanation.explain import explain_documents, passes_over
+    from weitblick.explanation.masked import explain_masked
     from weitblick.explanation.packing import MOST_SENTENCES
-    from weitblick.translation.progress import reporting
+    from weitblick.translation.searching import reporting
 
+    masked = (_masked(real, document, translator) for document in documents)
     if given.every:
-        everything = list(documents)
+        everything = [one.masked() for one in masked]
         work = sum(len(document.sentences) for document in everything) * passes_over(translator.model)
         with progress_bar(work, f"explaining {len(everything)} documents") as advance, reporting(advance):
             name = given.model or SHIPPED
             yield from explain_documents(translator, everything, model_name=name, beam=given.beam, memory=approved)
         return
-    for document in documents:  # one of them
+    for one in masked:  # one of them
+        document = one.document
         title = document.id if not document.id.isdigit() else f"{Path(given.path).name} {document.id}"
         work = len(document.sentences) * passes_over(translator.model)
         with progress_bar(work, f"explaining {title}") as advance, reporting(advance):
-            explanation = explain_document(
+            explanation = explain_masked(
                 translator,
-                document,
+                one,
                 title=title,
                 model_name=given.model or SHIPPED,
                 most=max(given.most, MOST_SENTENCES),
@@ -191,31 +205,40 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
         yield explanation
 
 
-def _documents(path: str, from_format: str | None, wanted: str | None, every: bool) -> Iterator[Document]:
+def _masked(real: Sequence[TranslatableFile], document: Document, translator: Translator) -> MaskedDocument:
+    """A document as `translate` reads it with this model."""
+    from weitblick.files.masked_document import MaskedDocument
+    from weitblick.text.carried import Alphabet
+
+    alphabet = Alphabet(translator.pipeline)
+    if not real:
+        return MaskedDocument.of_corpus(document, alphabet)
+    return real[0].read_for(
+        translator.pipeline.source_language, alphabet, target_language=translator.pipeline.target_language
+    )
+
+
+def _documents(
+    real: Sequence[TranslatableFile], path: str, from_format: str | None, wanted: str | None, every: bool
+) -> Iterator[Document]:
     """The documents to explain; the first is read at once, so that what is wrong with it is said before a model is
     loaded."""
-    from weitblick.documents import read_documents
+    from weitblick.documents.corpora.formats import read_documents
 
-    real = sort_inputs([path], from_format).files
     documents = iter([real[0].document] if real else read_documents([path], from_format))
     first = next(documents, None)
     if first is None:
         raise UserError("holds no document", where=path, remedy="name a file with at least one sentence")
     if every:
-        return _chain(first, documents)
+        return chain([first], documents)
     if wanted is None:
         if next(documents, None) is not None:
             log.info("%s: several documents; this is the first (--document chooses another)", path)
         return iter([first])
-    for number, document in enumerate(_chain(first, documents), 1):
+    for number, document in enumerate(chain([first], documents), 1):
         if wanted in (document.id, str(number)):
             return iter([document])
     raise UserError(f"no document {wanted}", where=path, remedy="name its id or its number, from 1")
-
-
-def _chain(first: Document, others: Iterator[Document]) -> Iterator[Document]:
-    yield first
-    yield from others
 
 
 @dataclass(frozen=True)
@@ -229,7 +252,7 @@ class _Wanted:
 
     def place(self, explanation: Explanation) -> tuple[int, int]:
         """Sentence and word, from 0: those named, or where context changed most."""
-        from weitblick.explanation.choice import most_influenced
+        from weitblick.explanation.figure import most_influenced
 
         sentence, word = self.sentence, self.word
         if sentence is None and word is not None:
@@ -250,34 +273,27 @@ def _write(output: str, kind: OutputKind, explanation: Explanation, wanted: _Wan
         from weitblick.explanation.page import write_page
 
         write_page(output, explanation)
-    elif kind == "json":
+        return
+    if kind == "json":
         from weitblick.explanation.storage import save_explanation
 
         save_explanation(output, explanation)
-    else:
-        _write_figure(output, kind, explanation, wanted)
-
-
-def _write_figure(output: str, kind: OutputKind, explanation: Explanation, wanted: _Wanted) -> None:
-    from weitblick.explanation.choice import choose
-    from weitblick.files import text_writer
+        return
+    from weitblick.common.files import text_writer
+    from weitblick.explanation.figure import choose, latex_table, write_figure
 
     heads = [head - 1 for head in wanted.heads]
     choice = choose(explanation, *wanted.place(explanation), heads, wanted.most or FIGURE_SENTENCES)
     if kind == "latex":
-        from weitblick.explanation.latex import latex_table
-
         with text_writer(output) as stream:
             stream.write(latex_table(explanation, choice))
     else:
-        from weitblick.explanation.figure import write_figure
-
         write_figure(output, explanation, choice, kind)
 
 
 def _write_statistics(output: str, kind: OutputKind, explanations: Iterator[Explanation]) -> dict[str, Any]:
+    from weitblick.common.files import write_json
     from weitblick.explanation.corpus import gather, write_plots
-    from weitblick.files import write_json
 
     statistics = gather(explanations).statistics()
     if kind == "json":
@@ -289,24 +305,14 @@ def _write_statistics(output: str, kind: OutputKind, explanations: Iterator[Expl
     }
 
 
-def _summary(explanation: Explanation) -> dict[str, Any]:
-    from weitblick.explanation.summary import summarise
-
-    return {"document": explanation.document, **summarise(explanation), "notes": list(explanation.notes)}
-
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    if summary["output"] == STANDARD:
-        typer.echo(json.dumps(summary, ensure_ascii=False), err=True)
-    else:
-        print_json(summary)
-
-
 def _report(summary: dict[str, Any], as_json: bool) -> None:
     """What was written: on standard output, unless that is where it was written to."""
     output = summary["output"]
+    if as_json and output == STANDARD:
+        typer.echo(json.dumps(summary, ensure_ascii=False), err=True)
+    elif as_json:
+        print_json(summary)
     if as_json:
-        _print_summary(summary)
         return
     for note in summary.get("notes", []):
         log.info("%s", note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,20 +9,18 @@ import typer
 
 from weitblick.cli.console import print_json
 from weitblick.cli.options import Json, Seed
-from weitblick.files import protect_inputs
+from weitblick.common.files import protect_inputs
 
 if TYPE_CHECKING:
-    from weitblick.judgement import Preference
+    from weitblick.evaluation.judgement import Preference
 
 
-def register(app: typer.Typer) -> None:
-    judge = typer.Typer(help="Human judgement of two systems: a blind form, its answers, the sign test.")
-    commands: dict[str, Callable[..., None]] = {"sample": sample, "read": read, "sign-test": sign}
-    for name, command in commands.items():
-        judge.command(name)(command)
-    app.add_typer(judge, name="judge", no_args_is_help=True, rich_help_panel="Judge")
+judge_app = typer.Typer(
+    help="Human judgement of two systems: a blind form, its answers, the sign test.", no_args_is_help=True
+)
 
 
+@judge_app.command("sample")
 def sample(
     first: Annotated[Path, typer.Argument(help="Translations of the first system (the baseline).", metavar="A")],
     second: Annotated[Path, typer.Argument(help="Translations of the second system.", metavar="B")],
@@ -37,7 +34,7 @@ def sample(
 
     Example: weitblick judge sample baseline.de ours.de --source test.en -o form.html
     """
-    from weitblick.judgement.form import key_path, sample_form
+    from weitblick.evaluation.judgement_form import key_path, sample_form
 
     inputs = [first, second, source, *([] if reference is None else [reference])]
     protect_inputs(inputs, [output, key_path(output)])
@@ -46,6 +43,7 @@ def sample(
     typer.echo(f"{key_path(output)}: the key; keep it from them")
 
 
+@judge_app.command("read")
 def read(
     key: Annotated[Path, typer.Argument(help="The form's key.", metavar="KEY")],
     answers: Annotated[list[Path], typer.Argument(help="Files that the form has saved.", metavar="ANSWERS...")],
@@ -55,7 +53,8 @@ def read(
 
     Example: weitblick judge read form.key.json answers-anna.json answers-ben.json
     """
-    from weitblick.judgement import judge_answers, read_answers, read_key
+    from weitblick.evaluation.judgement import judge_answers, read_answers
+    from weitblick.evaluation.judgement_form import read_key
 
     chosen = read_key(key)
     raters = [read_answers(path, chosen) for path in answers]
@@ -95,6 +94,7 @@ def _print_preference(preference: Preference, system: str) -> None:
         )
 
 
+@judge_app.command("sign-test")
 def sign(
     x: Annotated[float, typer.Argument(help="Judgements for the system; a tie counts 0.5.", metavar="X")],
     n: Annotated[int, typer.Argument(help="All judgements.", metavar="N")],
@@ -104,7 +104,7 @@ def sign(
 
     Example: weitblick judge sign-test 39 54
     """
-    from weitblick.judgement import sign_test
+    from weitblick.evaluation.judgement import sign_test
 
     result = sign_test(x, n)
     if as_json:

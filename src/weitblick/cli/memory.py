@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.console import print_json, print_text
-from weitblick.cli.loading import check_inputs, files_read
+from weitblick.cli.console import check_inputs, files_read, print_json, print_text
 from weitblick.cli.options import InputFormat, Json, SourceLanguage, TargetLanguage, language_pair
-from weitblick.errors import UserError
-from weitblick.files import protect_inputs
+from weitblick.common.errors import UserError
+from weitblick.common.files import protect_inputs
 
 if TYPE_CHECKING:
-    from weitblick.documents import Document
-    from weitblick.memory import Match, Memory, Pair
-    from weitblick.memory.matches import Change
+    from weitblick.documents.document import Document
+    from weitblick.memory.matches import Change, Match, Pair
+    from weitblick.memory.store import Memory
 
 Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="A memory's folder.")]
 Id = Annotated[int, typer.Argument(metavar="ID", help="The number of a pair, as `list` shows it.")]
@@ -26,21 +26,12 @@ USUAL = ("en", "de")
 """The languages of the model that comes with weitblick."""
 
 
-def register(app: typer.Typer) -> None:
-    memory = typer.Typer(help="Approved translations: keep them in a folder, change them, see what they offer.")
-    commands: dict[str, Callable[..., None]] = {
-        "add": add,
-        "matches": matches,
-        "list": list_pairs,
-        "replace": replace,
-        "remove": remove,
-        "export": export,
-    }
-    for name, command in commands.items():
-        memory.command(name)(command)
-    app.add_typer(memory, name="memory", no_args_is_help=True, rich_help_panel="Train and translate")
+memory_app = typer.Typer(
+    help="Approved translations: keep them in a folder, change them, see what they offer.", no_args_is_help=True
+)
 
 
+@memory_app.command("add")
 def add(
     folder: Folder,
     files: Annotated[
@@ -53,22 +44,29 @@ def add(
 
     Example: weitblick memory add project approved.tmx more.tsv
     """
-    from weitblick.memory import Memory
     from weitblick.memory.database import is_memory
     from weitblick.memory.reading import together
+    from weitblick.memory.store import Memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs(files, folders=True)
     if Path(folder).is_dir() and any(Path(folder).iterdir()) and not is_memory(folder):
         raise UserError("holds other things than a memory", where=folder, remedy="name another folder")
-    # All files are read before the folder is touched: a mistake in the last one leaves it as it was.
-    pairs = [pair for group in together(files, languages) for pair in Memory.pairs_in(group, languages)]
-    with Memory.open(folder) as memory:
-        before = len(memory)
-        memory.extend(pairs)
-        typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {len(pairs)} new")
+    fresh = not is_memory(folder)
+    # In one transaction, file by file: a mistake in the last one leaves the memory as it was.
+    pairs = (pair for group in together(files, languages) for pair in Memory.pairs_in(group, languages))
+    try:
+        with Memory.open(folder) as memory:
+            before = len(memory)
+            read = len(memory.extend(pairs))
+            typer.echo(f"{folder}: {len(memory)} pairs, {len(memory) - before} of {read} new")
+    except BaseException:
+        if fresh and is_memory(folder):
+            shutil.rmtree(folder)
+        raise
 
 
+@memory_app.command("matches")
 def matches(
     path: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A document, as `translate` takes it; - is stdin.")],
     files: Annotated[
@@ -85,9 +83,9 @@ def matches(
 
     Example: weitblick memory matches report.en --memory project
     """
-    from weitblick.documents import read_documents
-    from weitblick.formats import format_of, read_file
-    from weitblick.memory import Memory
+    from weitblick.documents.corpora.formats import read_documents
+    from weitblick.files.formats import format_of, read_file
+    from weitblick.memory.store import Memory
 
     languages = language_pair(source_language, target_language) or USUAL
     check_inputs([path])
@@ -151,6 +149,7 @@ def shown(difference: Sequence[Change]) -> str:
     return " ".join(parts)
 
 
+@memory_app.command("list")
 def list_pairs(
     folder: Folder,
     find: Annotated[str | None, typer.Option(metavar="TEXT", help="Only pairs that say this, on either side.")] = None,
@@ -166,6 +165,7 @@ def list_pairs(
                 print_text("\t".join(" ".join(column.split()) for column in columns))  # a line for each
 
 
+@memory_app.command("replace")
 def replace(
     folder: Folder, id: Id, target: Annotated[str, typer.Argument(metavar="TEXT", help="The translation.")]
 ) -> None:
@@ -182,6 +182,7 @@ def replace(
         memory.replace(id, target)
 
 
+@memory_app.command("remove")
 def remove(folder: Folder, id: Id) -> None:
     """Take a pair out.
 
@@ -192,6 +193,7 @@ def remove(folder: Folder, id: Id) -> None:
         memory.remove(id)
 
 
+@memory_app.command("export")
 def export(
     folder: Folder,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
@@ -202,7 +204,8 @@ def export(
 
     Example: weitblick memory export project -o project.tmx
     """
-    from weitblick.documents import Document, Sentence, write_documents
+    from weitblick.documents.corpora.formats import write_documents
+    from weitblick.documents.document import Document, Sentence
 
     languages = language_pair(source_language, target_language) or USUAL
     protect_inputs(files_read(folder), [output])
@@ -214,8 +217,8 @@ def export(
 
 
 def _opened(folder: str) -> Memory:
-    from weitblick.memory import Memory
     from weitblick.memory.database import is_memory
+    from weitblick.memory.store import Memory
 
     if not is_memory(folder):
         name = folder if not Path(folder).exists() else "FOLDER"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.translation.options import OPTIONS
 
 FormatName = Literal[
     "text",
@@ -37,14 +38,7 @@ Model = Annotated[
         "--model", "-m", metavar="FOLDER", help="A model folder; the model that comes with weitblick if absent."
     ),
 ]
-Approved = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--memory",
-        metavar="FILE",
-        help="Approved translations that decide how the rest is translated: TMX, JSONL, TSV, ...; may be repeated.",
-    ),
-]
+Approved = Annotated[list[str] | None, typer.Option("--memory", metavar="FILE", help=OPTIONS["memory"].help)]
 Corpus = Annotated[
     list[str],
     typer.Argument(
@@ -72,11 +66,18 @@ ModelOutput = Annotated[
 ]
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Changes to it.")]
 
-Beam = Annotated[
-    int | None,
-    typer.Option(min=1, help="Hypotheses per sentence; 1 is greedy search; the model's own, usually 4, if absent."),
-]
-BatchTokens = Annotated[int, typer.Option(min=1, help="Tokens computed at a time.")]
+
+def translation_option(name: str, metavar: str | None = None) -> Any:
+    """The option of this name with the help and the limits that all ways to translate have."""
+    option = OPTIONS[name]
+    return typer.Option(min=option.least, max=option.most, metavar=metavar, help=option.help)
+
+
+Beam = Annotated[int | None, translation_option("beam")]
+LengthPenalty = Annotated[float | None, translation_option("length_penalty")]
+NBest = Annotated[int, translation_option("n_best", "N")]
+Passes = Annotated[int, translation_option("passes")]
+BatchTokens = Annotated[int, translation_option("batch_tokens")]
 Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.")]
 Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Read only the first N.")]
 Threads = Annotated[int | None, typer.Option(min=1, metavar="N", help="Threads on the CPU; all cores if absent.")]
@@ -87,9 +88,12 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on stan
 
 
 def languages_of(paths: Sequence[str]) -> tuple[str, str] | None:
-    """What the names of two files say: dev.en and dev.de."""
+    """What the names of two files say: dev.en and dev.de; nothing if they say a format, as in a.txt and b.txt."""
+    from weitblick.files.formats import FORMATS
+
+    formats = {ending.removeprefix(".") for one in FORMATS.values() for ending in one.endings}
     names = [Path(path.removesuffix(".gz").removesuffix(".xz")).suffix.removeprefix(".") for path in paths]
-    if len(names) != 2 or not all(name.isalpha() and 2 <= len(name) <= 3 for name in names):
+    if len(names) != 2 or not all(name.isalpha() and 2 <= len(name) <= 3 for name in names) or {*names} & formats:
         return None
     return names[0], names[1]
 

@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.console import log, print_text, set_log_level, shows_progress
-from weitblick.cli.loading import check_inputs, files_read, load_translator, read_memory
+from weitblick.cli.console import (
+    check_inputs,
+    files_read,
+    load_translator,
+    log,
+    print_text,
+    read_memory,
+    set_log_level,
+    shows_progress,
+)
 from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
-from weitblick.errors import UserError
-from weitblick.files import make_folder, protect_inputs
+from weitblick.common.errors import UserError
+from weitblick.common.files import make_folder, protect_inputs
 
 if TYPE_CHECKING:
-    from weitblick.documents import Document
-    from weitblick.postedit.report import DifferenceFigures, Figures
-    from weitblick.postedit.systems import Progress
-
-
-def register(app: typer.Typer) -> None:
-    app.command("postedit", rich_help_panel="Judge")(postedit)
+    from weitblick.documents.document import Document
+    from weitblick.evaluation.postedit import DifferenceFigures, Figures
+    from weitblick.evaluation.postedit_systems import Progress
 
 
 def postedit(
@@ -34,7 +38,10 @@ def postedit(
     model: Model = None,
     memory: Approved = None,
     systems: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Of none, approved, project, random, machine, adapt: all.")
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Of none, approved, project, random, machine, adapt, terms, both, glossary: all."
+        ),
     ] = None,
     before: Annotated[int, typer.Option(min=0, help="Documents before that belong to the project.")] = 5,
     beam: Beam = None,
@@ -61,12 +68,11 @@ def postedit(
     Example: weitblick postedit dev.en dev.de --systems none,approved,random --memory approved.tmx --json
     """
     set_log_level()
-    from weitblick.postedit.keeping import KeptTranslations, kept_files
-    from weitblick.postedit.systems import POINTING, Simulation, chosen_systems
+    from weitblick.evaluation.postedit_systems import POINTING, KeptTranslations, Simulation, chosen_systems, kept_files
 
     chosen = chosen_systems(systems)
 
-    from weitblick.postedit.report import postedit as run
+    from weitblick.evaluation.postedit import postedit as run
     from weitblick.translation.options import TranslationOptions
 
     options = TranslationOptions(beam=beam)
@@ -87,7 +93,8 @@ def postedit(
         )
     pairs = read_memory(translator, memory)
     if set(chosen) & set(POINTING):
-        _ = translator.approvals  # a model that cannot use them says so before anything long begins
+        translator.approvals.ready((source for document in documents for source in document.sources), pairs)
+        _ = translator.approvals.pointer  # a model that cannot use them says so before anything long begins
     simulation = Simulation(translator, documents, options, memory=pairs, before=before, seed=seed, rate=rate)
     if "random" in chosen and (lonely := simulation.without_strangers()):
         log.warning("%d of %d documents have no other text to read at random: give more", lonely, len(documents))
@@ -105,7 +112,7 @@ def postedit(
 
 
 def _documents(paths: list[str], format: str | None, languages: tuple[str, str]) -> list[Document]:
-    from weitblick.documents import read_documents
+    from weitblick.documents.corpora.formats import read_documents
 
     documents = [d for d in read_documents(paths, format, languages=languages) if d.sentences]
     for document in documents:
@@ -133,6 +140,11 @@ def table(figures: Figures) -> str:
             f"{recall['approved']:8.3f}{recall['first']:7.3f}{_rate(sticks['right'], sticks['cases']):>15}"
             f"{_rate(sticks['harmed'], sticks['varied']):>15}"
         )
+    lines += ["", f"{'':<10}{'followed':>15}{'row below':>15}{'spilled words':>18}{'moved sentences':>18}"]
+    for name, own in figures["follows"].items():
+        below = _rate(own["right_below"], own["cases_below"])
+        spilled, moved = f"{own['spilled']}/{own['words']}", f"{own['moved']}/{own['sentences']}"
+        lines.append(f"{name:<10}{_rate(own['right'], own['cases']):>15}{below:>15}{spilled:>18}{moved:>18}")
     positions = next(iter(figures["positions"].values()))
     lines += ["", f"{'BLEU by position':<18}" + "".join(f"{place:>9}" for place in positions)]
     for name, rows in figures["positions"].items():
@@ -143,6 +155,8 @@ def table(figures: Figures) -> str:
         "recall: content words approved before in the document; first: those of first occurrences.",
         "sticks: of words that come again, alike in both references and wrong in none, those that are right.",
         "harm: where the human varied and none was right, those that are wrong now. Intervals and p by documents.",
+        "followed: corrected source words that come again, wrong in none, and are right, by lemma; row below: at once.",
+        "spilled: words of an earlier reference without its source words; moved: changed without a corrected word.",
     ]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""`weitblick score`: automatic metrics of translations."""
+"""`weitblick score` and `weitblick compare`: metrics, and whether systems differ by more than chance."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from weitblick.cli.console import log, print_json, print_text, set_log_level, warn
-from weitblick.cli.options import Json, Quiet, Verbose
-from weitblick.errors import UserError
+from weitblick.cli.console import figure_table, log, print_json, print_text, set_log_level, warn, wide_console
+from weitblick.cli.options import Json, Quiet, Seed, Verbose
+from weitblick.common.errors import UserError
 
 if TYPE_CHECKING:
-    from weitblick.metrics.metric import Counts, Metric, Score
-    from weitblick.metrics.translations import AlignedTexts
+    from rich.table import Table
+
+    from weitblick.evaluation.metric import Counts, Metric, Score
+    from weitblick.evaluation.significance import Interval, MetricComparison, SystemsComparison
+    from weitblick.evaluation.translations import AlignedTexts
+
 
 Language = Annotated[
     str | None,
@@ -69,10 +73,6 @@ class FileScores:
         return {"hypothesis": self.hypothesis, "scores": scores, **found}
 
 
-def register(app: typer.Typer) -> None:
-    app.command("score", rich_help_panel="Judge")(score)
-
-
 def score(
     hypotheses: Annotated[
         list[str], typer.Argument(metavar="HYPOTHESIS", help="Files of translations, in any of our formats.")
@@ -111,7 +111,7 @@ def score(
 
     Example: weitblick score a.fr b.fr --reference test.fr --metrics sacrebleu,chrf --brief
     """
-    from weitblick.metrics.translations import read_translations
+    from weitblick.evaluation.translations import read_translations
 
     set_log_level(quiet, verbose)
     language = language or language_of(references[0])
@@ -143,7 +143,7 @@ def language_of(path: str) -> str | None:
 def choose_metrics(
     names: str | None, language: str | None, tokenised: bool, paraphrases: Path | None, function_words: str | None
 ) -> list[Metric]:
-    from weitblick.metrics.metrics import METRICS, build_metric, default_metrics
+    from weitblick.evaluation.metrics import METRICS, build_metric, default_metrics
 
     wanted = list(default_metrics(language))
     if names is not None:
@@ -162,7 +162,7 @@ def count_statistics(
     metric: Metric, language: str | None, tokenised: bool, lines: list[str], texts: AlignedTexts
 ) -> Counts:
     """A file's statistics. Tokenised files are for tokenised BLEU alone; every other metric reads running text."""
-    from weitblick.metrics.metrics import MosesText, metric_statistics
+    from weitblick.evaluation.metrics import MosesText, metric_statistics
 
     references = texts.references
     if tokenised and metric.name != "bleu":
@@ -220,7 +220,7 @@ def _sentence_rows(
 
 
 def _document_rows(metrics: Sequence[Metric], counts: dict[str, Counts], texts: AlignedTexts) -> list[Row]:
-    from weitblick.metrics.metrics import sum_documents
+    from weitblick.evaluation.metrics import sum_documents
 
     scores = {
         m.name: m.score(counts[m.name] if m.unit == "document" else sum_documents(counts[m.name], texts.lengths))
@@ -245,3 +245,93 @@ def _print_report(found: FileScores, *, named: bool) -> None:
         if rows:
             print_text("\t".join(rows[0]))
             print_text("\n".join("\t".join(str(value) for value in row.values()) for row in rows))
+
+
+# `weitblick compare`
+
+
+def compare(
+    reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="Reference translations, in any format.")],
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A B",
+            help="Systems, the baseline first: a file, or NAME=RUN1,RUN2,... with several optimiser runs.",
+        ),
+    ],
+    unit: Annotated[
+        Literal["sentence", "document"], typer.Option(help="What is exchanged and resampled.")
+    ] = "sentence",
+    trials: Annotated[int, typer.Option(min=1, help="Random trials of each test.")] = 10_000,
+    seed: Seed = 1,
+    language: Language = None,
+    metrics: Metrics = None,
+    tokenised: Tokenised = False,
+    paraphrases: Paraphrases = None,
+    function_words: FunctionWords = None,
+    as_json: Json = False,
+) -> None:
+    """Tell whether systems differ from the first one by more than chance, for every metric.
+
+    Example: weitblick compare test.de baseline.de ours.de
+
+    Example: weitblick compare test.de sentence=s1.de,s2.de,s3.de ours=o1.de,o2.de,o3.de
+    """
+    from weitblick.evaluation.significance import compare_systems, parse_systems
+    from weitblick.evaluation.translations import read_translations
+
+    language = language or language_of(reference)
+    chosen = choose_metrics(metrics, language, tokenised, paraphrases, function_words)
+    named = parse_systems(systems)
+    with warnings_as_lines():
+        texts = read_translations([reference], list(dict.fromkeys(path for runs in named.values() for path in runs)))
+
+    def count(metric: Metric, path: Path) -> Counts:
+        return count_statistics(metric, language, tokenised, texts.hypotheses[path], texts)
+
+    found = compare_systems(chosen, named, count, texts.lengths, unit=unit, trials=trials, seed=seed)
+    if as_json:
+        print_json({"reference": reference, "language": language} | found.to_json())
+    else:
+        _print_comparison(found)
+
+
+def _print_comparison(found: SystemsComparison) -> None:
+    """One table for each metric; the best score is bold."""
+    from weitblick.evaluation.significance import BETTER, CLEARLY_BETTER, LEVEL, STRICT_LEVEL, WORSE
+
+    console = wide_console()
+    for metric in found.metrics.values():
+        console.print(_table(metric))
+        console.print(f"{metric.signature}  (tested by {metric.unit})\n", highlight=False, style="dim")
+    console.print(
+        f"Against {found.baseline}, two-sided, {found.trials} trials, by approximate randomisation: "
+        f"{BETTER} better at p < {LEVEL}, {CLEARLY_BETTER} at p < {STRICT_LEVEL}, {WORSE} worse at p < {LEVEL}.",
+        highlight=False,
+    )
+
+
+def _table(metric: MetricComparison) -> Table:
+    from rich.text import Text
+
+    best = max(system.score.score for system in metric.systems.values())
+    tests = ("difference", "95% interval", "p (random.)", "p (bootstrap)")
+    table = figure_table("system", (metric.label, "95% interval", "runs ±", *tests))
+    for name, system in metric.systems.items():
+        own, against = system.score, system.against
+        score = Text(f"{own.score:.2f}{system.mark}", style="bold" if own.score == best else "")
+        cells = ["", "", "", ""]
+        if against is not None:
+            cells = [
+                f"{against.difference:+.2f}",
+                _range(against.interval, "+"),
+                f"{against.p_randomisation:.4f}",
+                f"{against.p_bootstrap:.4f}",
+            ]
+        spread = "" if own.deviation is None else f"{own.deviation:.2f}"
+        table.add_row(Text(name), score, _range(own.interval), spread, *cells)
+    return table
+
+
+def _range(interval: Interval, sign: str = "") -> str:
+    return f"{interval.low:{sign}.2f} to {interval.high:{sign}.2f}"

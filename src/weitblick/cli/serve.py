@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import errno
 import socket
 import sys
+import threading
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from weitblick.errors import UserError
-from weitblick.threads import use_threads
+from weitblick.common.errors import UserError
+from weitblick.common.system import SYSTEM
+from weitblick.common.threads import use_threads
 
 BACKLOG = 1024
 
 
-def register(app: typer.Typer) -> None:
-    app.command("serve", rich_help_panel="Train and translate")(serve)
-
-
 def serve(
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Model folder; without it, the model that comes with weitblick.")
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Model folder, or the name of an installed one; else the one that comes with weitblick.",
+        ),
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Choose the installed model that translates from it.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Choose the installed model that translates into it.")
     ] = None,
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0 takes a free one.")] = 5005,
     host: Annotated[
@@ -40,21 +49,33 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Copy the projects to a file, even while a server runs, and end."),
     ] = None,
+    recover: Annotated[
+        bool, typer.Option("--recover", help="Save what can be read of damaged projects, and end.")
+    ] = False,
+    browser: Annotated[
+        bool | None,
+        typer.Option(help="Open the workbench in a browser; without it, if started by hand on this machine."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; all cores if not given.")] = None,
 ) -> None:
-    """Open the workbench in a browser, and answer programs that speak its API, LibreTranslate's or DeepL's.
+    """Start the workbench, open it in a browser, and answer programs that speak its API, LibreTranslate's or DeepL's.
 
     Example: weitblick serve
 
     Example: weitblick serve --port 5005 --data projects -m runs/tiny/best
 
+    Example: weitblick serve --source-language fr --target-language es
+
     Example: weitblick serve --data projects --backup projects.sqlite
+
+    Example: weitblick serve --data projects --recover
     """
-    folder = data or data_folder()
+    folder = data or SYSTEM.data_folder()
     _check_installed()
-    from weitblick.server.security import is_loopback, read_keys
-    from weitblick.server.store import Store, back_up
+    from weitblick.workbench.database import back_up
+    from weitblick.workbench.security import is_loopback, read_keys
+    from weitblick.workbench.store import Store
 
     if backup is not None:
         back_up(folder, backup)
@@ -66,41 +87,40 @@ def serve(
             f"others could reach {host} and read and change all projects",
             remedy="name a file of keys with --keys, or say --open",
         )
+    from weitblick.checkpoints.installed import choose_model
+
+    chosen = choose_model(model, source_language, target_language)
+    if recover:
+        _recover(folder, chosen)
+        return
     use_threads(threads)
     listener = listen(host, port)
     store = Store(folder)  # before the model, which takes longer: another server may have it
-    from weitblick.allocator import tune_allocator
-    from weitblick.server.app import create_app
-    from weitblick.server.running import run
+    from weitblick.common.process import tune_allocator
     from weitblick.translation.translator import Translator
+    from weitblick.workbench.app import create_app, run
 
     tune_allocator()
-    translator = Translator.load(model, device, warn=lambda message: None)
-    name = Path(model).name if model else "shipped"
+    translator = Translator.load(chosen, device, warn=lambda message: None)
+    name = chosen.name if chosen is not None else "shipped"
     app = create_app(translator, store, host=host, keys=known, name=name)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
 
     def announce() -> None:
         typer.echo(f"Weitblick is at {address} (projects in {folder}; Ctrl+C ends it)")
-        if next(translator.model.parameters()).device.type == "cpu" and could_build_kernels():
-            typer.echo("It would be faster with compiled kernels. Build them once: python -m weitblick.kernels")
         sys.stdout.flush()
+        if browser or (browser is None and is_loopback(host) and sys.stdout.isatty()):
+            threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()  # some wait for it to close
 
     run(app, listener, announce)
 
 
-def data_folder() -> Path:
-    """Where a user's programs keep their data."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "weitblick"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "weitblick"
+def _recover(folder: Path, model: Path | None) -> None:
+    from weitblick.checkpoints.installed import DEFAULT_MODEL, read_model
+    from weitblick.workbench.recovery import recover
 
-
-def could_build_kernels() -> bool:
-    """Whether kernels for decoding on the CPU are wanted and not there, though they could be built."""
-    from weitblick.kernels.build import COMPILERS, OFF, built, wanted
-
-    return wanted() != OFF and built() is None and any(map(shutil.which, COMPILERS))
+    found = recover(folder, read_model(model or DEFAULT_MODEL, "").source_language)
+    typer.echo(f"{folder}: {found or 'the projects are in order; nothing was changed'}")
 
 
 def _check_installed() -> None:
@@ -118,11 +138,11 @@ def listen(host: str, port: int) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # With its protocol: asyncio sends at once (TCP_NODELAY) only where that is named, else answers wait for 40 ms.
         listener = socket.socket(*found[:3])
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        SYSTEM.share_address(listener)
         listener.bind(found[4])
         listener.listen(BACKLOG)
     except OSError as error:
-        reason = "is in use" if getattr(error, "errno", None) == 98 else f"cannot be used ({error.strerror or error})"
+        reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror or error})"
         raise UserError(
             f"{host}:{port} {reason}", remedy="choose another port with --port, or 0 for a free one"
         ) from None

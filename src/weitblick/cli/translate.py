@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weitblick.cli.console import log, progress_bar, set_log_level, shows_progress
-from weitblick.cli.loading import (
+from weitblick.cli.console import (
     check_inputs,
     files_read,
     load_translator,
+    log,
     prepare_torch,
+    progress_bar,
     read_glossary,
     read_memory,
+    scored_line,
+    set_log_level,
+    shows_progress,
 )
 from weitblick.cli.options import (
     Approved,
@@ -27,30 +31,35 @@ from weitblick.cli.options import (
     Beam,
     Device,
     FormatName,
+    LengthPenalty,
     Model,
+    NBest,
+    Passes,
     Quiet,
     Threads,
     Verbose,
 )
-from weitblick.cli.real_files import AnyFormat, sort_inputs, translate_real_file, translate_real_folder
-from weitblick.errors import UserError
-from weitblick.files import STANDARD, output_in, protect_inputs, read_lines, text_writer
+from weitblick.cli.real_files import (
+    AnyFormat,
+    check_outputs,
+    language_said,
+    sort_inputs,
+    translate_real_file,
+    translate_real_folder,
+)
+from weitblick.common.errors import UserError
+from weitblick.common.files import STANDARD, output_in, protect_inputs, text_writer
+from weitblick.translation.options import OPTIONS, TranslationOptions
 
 if TYPE_CHECKING:
-    from weitblick.distributed import World
-    from weitblick.documents import Document
-    from weitblick.documents.corpora import Corpus
+    from weitblick.common.process import World
+    from weitblick.documents.corpora.formats import Corpus
+    from weitblick.documents.document import Document
     from weitblick.memory.glossary import GlossaryCheck
-    from weitblick.translation.options import TranslationOptions
+    from weitblick.translation.results import TranslatedDocument, Translation
     from weitblick.translation.translator import Translator
-    from weitblick.translation.units import TranslatedDocument, Translation
 
 COMPANIONS = ("docids", "starts", "opus")  # formats whose further files belong to the first
-DOCUMENT_OPENING = "<d>"
-
-
-def register(app: typer.Typer) -> None:
-    app.command("translate", rich_help_panel="Train and translate")(translate)
 
 
 def translate(
@@ -71,7 +80,10 @@ def translate(
     memory: Approved = None,
     glossary: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Terms and their translations, a tab between them; inflected as need be."),
+        typer.Option(
+            metavar="FILE",
+            help="Terms and their translations, TSV, CSV, XLSX or TBX; said in the form that fits.",
+        ),
     ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Terms that are not translated, one a line.")
@@ -86,12 +98,9 @@ def translate(
         ),
     ] = STANDARD,
     beam: Beam = None,
-    length_penalty: Annotated[
-        float | None,
-        typer.Option(help="Scores are log-probabilities over length ** this; the model's own, usually 1, if absent."),
-    ] = None,
+    length_penalty: LengthPenalty = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Translate every sentence on its own.")] = False,
-    passes: Annotated[int, typer.Option(help="Passes over a document where translations are context.")] = 2,
+    passes: Passes = 2,
     scores: Annotated[
         bool,
         typer.Option(
@@ -99,12 +108,7 @@ def translate(
             help="A confidence and a log-probability for each sentence: two more columns, or metadata in jsonl.",
         ),
     ] = False,
-    n_best: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="The N best translations of each sentence: NUMBER ||| TEXT ||| SCORES, or jsonl."
-        ),
-    ] = 1,
+    n_best: NBest = 1,
     from_format: Annotated[
         AnyFormat | None, typer.Option("--from", help="Format of the input; known by name and content if absent.")
     ] = None,
@@ -117,10 +121,7 @@ def translate(
     int8: Annotated[
         bool, typer.Option("--int8", help="8-bit linear layers on the CPU: faster, and a little less exact.")
     ] = False,
-    shortlist: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Choose among the words of `weitblick data shortlist` only: faster."),
-    ] = None,
+    shortlist: Annotated[str | None, typer.Option(metavar="FILE", help=OPTIONS["shortlist"].help)] = None,
     batch_tokens: BatchTokens = 4096,
     threads: Threads = None,
     device: Device = "auto",
@@ -146,32 +147,34 @@ def translate(
     read: list[str | Path] = [*inputs, *files_read(model, memory, glossary, keep, shortlist)]
     protect_inputs(read, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
-    from weitblick.translation.options import TranslationOptions
-
     options = TranslationOptions(beam, length_penalty, n_best, not no_context, passes, batch_tokens)
     prepare_torch(threads)
-    from weitblick.distributed import join_world
+    from weitblick.common.process import join_world
 
     world = join_world(device)
-    from weitblick.exchange.installed import choose_model
+    from weitblick.checkpoints.installed import choose_model
 
     chosen = choose_model(model, source_language, target_language)
     translator = load_translator(None if chosen is None else str(chosen), str(world.device), threads, int8=int8)
-    terms = read_glossary(glossary, keep)
-    options = replace(options, memory=read_memory(translator, memory, terms))
+    terms = read_glossary(glossary, keep, translator.pipeline)
+    options = replace(options, memory=read_memory(translator, memory), terms=None if terms is None else terms.index)
     if shortlist is not None:
-        from weitblick.translation.shortlist import Shortlist
+        from weitblick.fast.shortlist import Shortlist
 
         options = replace(options, shortlist=Shortlist.load(shortlist, translator.pipeline))
-    from weitblick.memory.glossary import GlossaryCheck
+    check = None
+    if terms is not None:
+        from weitblick.memory.glossary import GlossaryCheck
 
-    check = GlossaryCheck(terms)
+        check = GlossaryCheck(terms)
     if stream:
-        _stream(translator, inputs, output, options, scores, check)
+        from weitblick.cli.stream import translate_stream
+
+        translate_stream(translator, inputs, output, options, scores, check)
     else:
         with _out_of_memory_explained():
             _translate_files(translator, inputs, output, (from_format, to_format), options, scores, world, check)
-    for line in check.lines():
+    for line in check.lines() if check is not None else ():
         log.info("%s", line)
     world.close()
 
@@ -186,7 +189,7 @@ def _inputs(files: list[str]) -> list[str]:
 
 @contextmanager
 def _out_of_memory_explained() -> Iterator[None]:
-    from weitblick.allocator import explain_out_of_memory
+    from weitblick.common.process import explain_out_of_memory
 
     try:
         yield
@@ -204,21 +207,30 @@ def _translate_files(
     options: TranslationOptions,
     scores: bool,
     world: World,
-    check: GlossaryCheck,
+    check: GlossaryCheck | None,
 ) -> None:
-    from weitblick.translation.progress import reporting
+    from weitblick.files.masked_document import translate_corpus
+    from weitblick.text.carried import Alphabet
+    from weitblick.translation.searching import reporting
     from weitblick.translation.sharing import Team
 
     team = Team(translator, options, world, check)
     if not world.first:
         team.follow()
         return
-    given = sort_inputs(files, formats[0], translator.pipeline.source_language)
+    alphabet = Alphabet(translator.pipeline)
+    pipeline = translator.pipeline
+    given = sort_inputs(files, formats[0], pipeline.source_language, alphabet, pipeline.target_language)
     for folder in given.folders:
         translate_real_folder(folder, output, team)
     corpora = _corpora(given.corpora, formats[0], translator) if given.corpora else []
     names = [str(file.path) for file in given.files] + [str(corpus.paths[0]) for corpus in corpora]
     paths = _outputs(output, names, files)
+    check_outputs(given, paths, written_as=formats[1] or ("jsonl" if scores or options.n_best > 1 else None))
+
+    def again(document: Document) -> Document:
+        return translator.translate_window([document], replace(options, n_best=1))[0].document
+
     # Translations on the terminal are progress enough.
     hidden = output == STANDARD and sys.stdout is not None and sys.stdout.isatty()
     work = _work(corpora, [file.document for file in given.files], translator, options)
@@ -226,19 +238,22 @@ def _translate_files(
         for file, path in zip(given.files, paths, strict=False):
             if formats[1] or scores or options.n_best > 1:  # only a corpus has room for that
                 shape = _Shape(formats[1] or "jsonl", scores, options.n_best)
-                shape.write(team.translations([file.document]), path)
+                (found,) = team.translations([file.masked()])
+                shape.write([file.unmasked_translations(found, translator.align, again)[0]], path)
             else:
                 translate_real_file(file, path, team)
         for corpus, path in zip(corpora, paths[len(given.files) :], strict=True):
             log.debug("%s: read as %s", corpus.paths[0], corpus.format.name)
             shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
-            shape.write(team.translations(corpus), path)
+            told = language_said(corpus, str(corpus.paths[0]), pipeline.source_language)
+            translated = translate_corpus(told, alphabet, team.translations, translator.align, again)
+            shape.write(translated, path)
     team.dismiss()
 
 
 def _corpora(files: list[str], format: str | None, translator: Translator) -> list[Corpus]:
     """Every file is a corpus, except where the format spreads one over several files."""
-    from weitblick.documents.corpora import Corpus, format_named, guess_format
+    from weitblick.documents.corpora.formats import Corpus, format_named, guess_format
 
     pipeline = translator.pipeline
     languages = (pipeline.source_language, pipeline.target_language)
@@ -261,7 +276,7 @@ class _Shape:
     """How translations are written: in a document format, with scores if wanted, or as a list of the n best."""
 
     def __init__(self, format: str, scores: bool, n_best: int) -> None:
-        from weitblick.documents.corpora import format_named
+        from weitblick.documents.corpora.formats import format_named
 
         self.format, self.scores = format_named(format).name, scores
         self.in_metadata = self.format == "jsonl"
@@ -279,19 +294,21 @@ class _Shape:
                         out.write(line + "\n")
                     number += len(one.translations)
             return
-        from weitblick.documents.corpora import write_translations
+        from weitblick.documents.corpora.formats import write_translations
 
         write_translations((self._document(one) for one in translated), path, self.format)
 
     def _document(self, one: TranslatedDocument) -> Document:
-        if not self.scores and not self.with_metadata:
+        if not self.scores and not self.with_metadata and not (self.in_metadata and _has_terms(one)):
             return one.document
         sentences = []
         for sentence, translations in zip(one.document.sentences, one.translations, strict=True):
             if translations and self.with_metadata:
                 found = [{"target": t.text, **_figures(t)} for t in translations]
                 extra = {**_figures(translations[0]), **({"n_best": found} if len(found) > 1 else {})}
-                sentence = replace(sentence, metadata={**sentence.metadata, **extra})
+                sentence = replace(sentence, metadata={**sentence.metadata, **extra, **_terms(translations[0])})
+            elif translations and self.in_metadata:
+                sentence = replace(sentence, metadata={**sentence.metadata, **_terms(translations[0])})
             elif translations:
                 sentence = replace(sentence, target=scored_line(translations[0]))
             sentences.append(sentence)
@@ -315,50 +332,20 @@ def _figures(translation: Translation) -> dict[str, float]:
     }
 
 
-def scored_line(translation: Translation) -> str:
-    return f"{translation.text}\t{translation.confidence:.4f}\t{translation.log_probability:.4f}"
+def _has_terms(one: TranslatedDocument) -> bool:
+    return any(translations and translations[0].terms for translations in one.translations)
 
 
-def _stream(
-    translator: Translator,
-    files: list[str],
-    output: str,
-    options: TranslationOptions,
-    scores: bool,
-    check: GlossaryCheck,
-) -> None:
-    from weitblick.documents import Document, Sentence
-
-    if files != [STANDARD] or output != STANDARD or options.n_best > 1:
-        raise UserError("--stream reads standard input and writes one line for each to standard output")
-    stream = translator.stream(
-        beam=options.beam,
-        length_penalty=options.length_penalty,
-        context=options.context,
-        passes=options.passes,
-        memory=options.memory,
-        shortlist=options.shortlist,
-    )
-    documents = 1
-    for line in read_lines(STANDARD):
-        if not line.strip() or line.strip() == DOCUMENT_OPENING:
-            documents += stream.count > 0
-            stream.end_document()
-            answer = line.strip()
-        else:
-            translations = stream.translations(line)
-            text = translations[0].text if translations else line
-            answer = scored_line(translations[0]) if scores and translations else text
-            check(Document(str(documents), (Sentence(line, text),)), first=stream.count)
-        sys.stdout.write(answer + "\n")
-        sys.stdout.flush()
+def _terms(translation: Translation) -> dict[str, object]:
+    """The terms of a sentence and why its translation says them."""
+    return {"terms": [use.as_json() for use in translation.terms]} if translation.terms else {}
 
 
 def _work(
     corpora: Sequence[Corpus], files: Sequence[Document], translator: Translator, options: TranslationOptions
 ) -> int | None:
     """How many sentences there are to translate, in all passes; None if that cannot be known before they are read."""
-    from weitblick.documents import read_documents
+    from weitblick.documents.corpora.formats import read_documents
 
     paths = [path for corpus in corpora for path in corpus.paths]
     if not shows_progress() or not all(Path(path).is_file() or Path(path).is_dir() for path in paths):

@@ -1,14 +1,4 @@
-"""Documents and their file formats; statistics, splits and checks of corpora."""
+"""Documents, the corpora that hold them, and corpora that are generated or mined.
 
-from weitblick.documents.corpora import Corpus, guess_format, read_documents, write_documents, write_translations
-from weitblick.documents.document import Document, Sentence
-
-__all__ = [
-    "Corpus",
-    "Document",
-    "Sentence",
-    "guess_format",
-    "read_documents",
-    "write_documents",
-    "write_translations",
-]
+Files in any corpus format come in; `Document`s go out, and the reverse. It imports `common` only.
+"""

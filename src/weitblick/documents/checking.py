@@ -1,28 +1,133 @@
-"""Find what is wrong with a parallel corpus, line by line, and leave it out.
-
-What is usual (length ratio, the look of each language) is learned from the first sentences of the corpus itself, so
-that one pass over a stream is enough.
-"""
+"""Corpora measured (the paper's Table 1) and checked: what is wrong with a parallel corpus, line by line."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from weitblick.documents.corpora import Corpus
+from weitblick.documents.corpora.formats import Corpus
 from weitblick.documents.corpora.reading import Located
 from weitblick.documents.document import Document, Sentence
-from weitblick.documents.language_identification import LanguageSides
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Words are what white space separates. `target_words` is None for a corpus without targets."""
+
+    documents: int
+    sentences: int
+    source_words: int
+    target_words: int | None
+    average_document_length: float
+
+
+def measure(documents: Iterable[Document]) -> Statistics:
+    count = sentences = source_words = target_words = 0
+    has_target = False
+    for document in documents:
+        count += 1
+        sentences += len(document.sentences)
+        for sentence in document.sentences:
+            source_words += len(sentence.source.split())
+            if sentence.target is not None:
+                has_target = True
+                target_words += len(sentence.target.split())
+    average = round(sentences / count, 2) if count else 0.0
+    return Statistics(count, sentences, source_words, target_words if has_target else None, average)
+
+
+def rounded(count: int) -> str:
+    """A count as the paper prints it: 1.67M, 0.21M, 9K, 3.6K, 81."""
+    if count >= 100_000:
+        return f"{count / 1e6:.2f}M"
+    if count >= 1000:
+        return f"{count / 1e3:.1f}".removesuffix(".0") + "K"
+    return str(count)
+
+
+def table_rows(corpora: Mapping[str, Statistics]) -> list[tuple[str, str, str]]:
+    """Corpus, sentences and average document length, parts (`TED/train`, `TED/dev`) side by side as in Table 1."""
+    grouped: dict[str, list[Statistics]] = {}
+    for name, statistics in corpora.items():
+        grouped.setdefault(name.split("/")[0], []).append(statistics)
+    return [
+        (
+            name,
+            " / ".join(rounded(part.sentences) for part in parts),
+            " / ".join(f"{part.average_document_length:.2f}" for part in parts),
+        )
+        for name, parts in grouped.items()
+    ]
+
+
+# Tell the two languages of a corpus apart, learned from the corpus itself: most of its lines are on the right side.
+#
+# Naive Bayes over character trigrams. It needs no list of languages, and a few hundred sentences are enough.
+
+FEWEST_LETTERS = 22  # with the spaces between words; less text does not show its language
+SMOOTHING = 0.1
+
+
+WORD = re.compile(r"[^\W\d_]+")
+
+
+def letters_of(text: str) -> str:
+    """The words alone: digits, punctuation and case tell nothing about the language."""
+    return f" {' '.join(WORD.findall(text.lower()))} "
+
+
+def trigrams(words: str) -> Counter[str]:
+    return Counter(map("".join, zip(words, words[1:], words[2:], strict=False)))
+
+
+class LanguageSides:
+    """How much a line looks like the source and like the target side of its corpus."""
+
+    def __init__(self, sources: Iterable[str], targets: Iterable[str]) -> None:
+        self.counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        for counts, lines in zip(self.counts, (sources, targets), strict=True):
+            for line in lines:
+                counts.update(trigrams(letters_of(line)))
+        self.totals = tuple(sum(counts.values()) for counts in self.counts)
+        self.types = len(set(self.counts[0]) | set(self.counts[1])) or 1
+
+    def evidence(self, text: str, side: int) -> float:
+        """Mean log-odds per trigram that `text`, found on `side` (0 source, 1 target), is of the other side's language.
+
+        The line's own trigrams are taken out of its side first: a line must not vouch for itself.
+        """
+        words = letters_of(text)
+        if len(words) < FEWEST_LETTERS or not all(self.totals):
+            return -math.inf
+        own = trigrams(words)
+        size = len(words) - 2
+        here, there = self.counts[side], self.counts[1 - side]
+        total_here = max(self.totals[side] - size, 0) + SMOOTHING * self.types
+        total_there = self.totals[1 - side] + SMOOTHING * self.types
+        score = 0.0
+        for trigram, count in own.items():
+            odds = (there.get(trigram, 0) + SMOOTHING) / (max(here.get(trigram, 0) - count, 0) + SMOOTHING)
+            score += count * math.log(odds)
+        return score / size + math.log(total_here / total_there)
+
+
+# Find what is wrong with a parallel corpus, line by line, and leave it out.
+#
+# What is usual (length ratio, the look of each language) is learned from the first sentences of the corpus itself, so
+# that one pass over a stream is enough.
 
 SAMPLE = 20_000  # sentences from which the usual is learned
 SHARED_WORDS = 8  # shorter sentences are shared between train and test by chance
+SHARED_PART = 0.5  # of a document's longer sentences: it is a held-out document, and not one with the same formulas
 COPIED_WORDS = 4  # shorter lines (names, numbers) may well be the same in both languages
 RATIO_DEVIATIONS, LEAST_RATIO_FACTOR, RATIO_PADDING = 6.0, 2.5, 15
 WRONG_LANGUAGE_EVIDENCE = 0.5  # mean log-odds per trigram
@@ -35,7 +140,7 @@ KINDS = {
     "wrong-language": "a line looks like the other side's language",
     "length-ratio": "one side is far longer than usual",
     "duplicate": "a document occurs twice",
-    "held-out": "a sentence is also in the held-out corpus",
+    "held-out": "a sentence, or at least half of a document, is also in the held-out corpus",
 }
 
 
@@ -86,11 +191,16 @@ def shared_sentences(corpora: Iterable[Corpus]) -> set[bytes]:
 
 
 def _fingerprint(text: str) -> bytes:
-    return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    """Letters and digits alone count: tokenised text is the same as plain text."""
+    letters = "".join(filter(str.isalnum, text.casefold()))
+    return hashlib.blake2b((letters or normalised(text)).encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
-def examine(corpus: Corpus, held_out: set[bytes] | None = None) -> Iterator[tuple[Located, list[Finding]]]:
-    """Every document with what is wrong with it. Read the corpus leniently, or the first tear ends the reading."""
+def examine(
+    corpus: Corpus, held_out: set[bytes] | None = None, *, by_document: bool = False
+) -> Iterator[tuple[Located, list[Finding]]]:
+    """Every document with what is wrong with it. Read the corpus leniently, or the first tear ends the reading.
+    `by_document`: what is held out are documents, not sentences."""
     stream = corpus.located()
     sample: list[Located] = []
     sentences = 0
@@ -105,9 +215,11 @@ def examine(corpus: Corpus, held_out: set[bytes] | None = None) -> Iterator[tupl
         findings = [
             Finding(kind, line, located.document.id, number, detail)
             for number, (sentence, line) in enumerate(zip(located.document.sentences, located.lines, strict=True), 1)
-            for kind, detail in sentence_problems(sentence, usual, held_out or set())
+            for kind, detail in sentence_problems(sentence, usual, set() if by_document else held_out or set())
         ]
         findings += _document_findings(located, seen)
+        if by_document:
+            findings += _held_out_document(located, held_out or set())
         yield located, findings
 
 
@@ -156,6 +268,15 @@ def _document_findings(located: Located, seen: dict[bytes, str]) -> Iterator[Fin
             None,
             f"the translation fits better {abs(shift)} line {'later' if shift > 0 else 'earlier'}",
         )
+
+
+def _held_out_document(located: Located, held_out: set[bytes]) -> Iterator[Finding]:
+    """A document at least half of whose longer sentences are held out. One without longer sentences is never found."""
+    long = [s.source for s in located.document.sentences if len(s.source.split()) >= SHARED_WORDS]
+    shared = sum(_fingerprint(source) in held_out for source in long)
+    if long and shared >= SHARED_PART * len(long):
+        detail = f"{shared} of {len(long)} sentences of {SHARED_WORDS} words and more: {_shown(long[0])}"
+        yield Finding("held-out", located.lines[0], located.document.id, None, detail)
 
 
 def shifted(document: Document) -> int:

@@ -1,4 +1,4 @@
-"""An item of a contrastive suite: a document, one of its sentences, its reference translation and wrong variants."""
+"""Contrastive suites. An item is a document, one of its sentences, its reference translation and wrong variants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from weitblick.validation import parse_json
+from weitblick.common.errors import parse_json
 
 FORMAT_VERSION: Literal[1] = 1
 FURTHEST = 4  # distances from here on are one group

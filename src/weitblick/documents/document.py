@@ -1,4 +1,4 @@
-"""The plain model of the world: a corpus is a sequence of documents, a document a sequence of sentences."""
+"""Documents and sentences: a corpus is a sequence of documents, a document a sequence of sentences."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Document:
+    """Sentences that belong together, in order."""
+
     id: str
     sentences: tuple[Sentence, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)

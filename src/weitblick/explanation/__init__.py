@@ -1,1 +1,4 @@
-"""What context did to a translation: read off the model, kept as data, shown as page, figure, table and plots."""
+"""What a model read for each word, as data, page, figure and table.
+
+A model and a document come in; an `Explanation` goes out. It imports `translation` and what is before it.
+"""

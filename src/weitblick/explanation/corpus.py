@@ -9,58 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.common.files import atomic_path
+from weitblick.common.imports import extra
 from weitblick.explanation.attention import Attention
 from weitblick.explanation.schema import Explanation
-from weitblick.extras import extra
-from weitblick.files import atomic_path
 
 SENTENCE_LENGTHS = (10, 20, 30, 40)
 DOCUMENT_LENGTHS = (5, 10, 20, 40, 80)
 """Upper ends of the classes that lengths fall into; longer ones are a class of their own."""
 
 
-class Reach(TypedDict):
-    """How far attention goes: distances in sentences, shares of its mass."""
-
-    mean_distance: float | None
-    beyond_three: float | None
-    past: float | None
-    mass_by_distance: dict[str, float]
-
-
-class Attended(TypedDict):
-    """How many sentences a word attends to, and which share of those it may."""
-
-    attended: float | None
-    attended_share: float | None
-
-
-class AllHeads(Reach, Attended):
-    pass
-
-
-class HeadStatistics(AllHeads):
-    head: int
-
-
-class LengthStatistics(Attended):
-    length: str
-
-
-class AttentionStatistics(TypedDict):
-    """The attention of a corpus: what `--json` prints and `write_plots` draws."""
-
-    documents: int
-    words: int
-    heads: list[HeadStatistics]
-    all_heads: AllHeads
-    by_sentence_length: list[LengthStatistics]
-    by_document_length: list[LengthStatistics]
+Figures = dict[str, Any]
+"""By name, as `--json` prints them; None where nothing was attended to."""
 
 
 @dataclass
@@ -121,8 +86,9 @@ class CorpusAttention:
                 name = _class(length, ends)
                 table[name] = table.get(name, np.zeros(3)) + figures.sum(0)
 
-    def statistics(self) -> AttentionStatistics:
-        """Means as plain data."""
+    def statistics(self) -> Figures:
+        """Means as plain data, of each head, of all, and by the length of sentences and of documents: how far attention
+        goes (distances in sentences, shares of its mass), and how many sentences a word attends to."""
         return {
             "documents": self.documents,
             "words": self.words,
@@ -139,11 +105,11 @@ class CorpusAttention:
                 total[distance] = total.get(distance, 0.0) + mass
         return total
 
-    def _head(self, head: int) -> HeadStatistics:
+    def _head(self, head: int) -> Figures:
         return {"head": head + 1, **_reach(self.distances[head]), **_means(self.attended[head])}
 
 
-def _reach(reached: dict[int, float]) -> Reach:
+def _reach(reached: dict[int, float]) -> Figures:
     mass = sum(reached.values())
     if not mass:
         return {"mean_distance": None, "beyond_three": None, "past": None, "mass_by_distance": {}}
@@ -171,19 +137,19 @@ def _class(length: int, ends: tuple[int, ...]) -> str:
     return f">{ends[-1]}"
 
 
-def _means(figures: np.ndarray) -> Attended:
+def _means(figures: np.ndarray) -> Figures:
     attended, share, rows = (float(figure) for figure in figures)
     if not rows:
         return {"attended": None, "attended_share": None}
     return {"attended": attended / rows, "attended_share": share / rows}
 
 
-def _table(classes: dict[str, np.ndarray], ends: tuple[int, ...]) -> list[LengthStatistics]:
+def _table(classes: dict[str, np.ndarray], ends: tuple[int, ...]) -> list[Figures]:
     order = [_class(end, ends) for end in (*ends, ends[-1] + 1)]
     return [{"length": name, **_means(classes[name])} for name in order if name in classes]
 
 
-def write_plots(path: str | Path, statistics: AttentionStatistics, kind: str | None = None) -> None:
+def write_plots(path: str | Path, statistics: Figures, kind: str | None = None) -> None:
     """Four plots on one sheet: mass by distance, by head, by sentence length, by document length."""
     if not statistics["documents"]:
         raise UserError(

@@ -1,4 +1,4 @@
-"""From a model and a document to an explanation."""
+"""From a model and a document to an explanation: translations with and without context, then what the model read."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weitblick.documents.document import Document
-from weitblick.explanation.fetching import fetched_words
 from weitblick.explanation.packing import MOST_SENTENCES, AttentionPacker, means, sums
-from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, Words, WordScore
-from weitblick.explanation.trace import Predictions, SentenceTrace, trace
-from weitblick.explanation.wording import words_in
-from weitblick.memory import Memory
-from weitblick.model.approved import Approved
+from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, Words, WordScore, words_in
+from weitblick.explanation.trace import Predictions, SentenceTrace, fetched_words, trace
+from weitblick.memory.reading_pointer import Approved
+from weitblick.memory.store import Memory
 from weitblick.model.document_model import DocumentModel
-from weitblick.text.base import TextPipeline
-from weitblick.text.special import EOS
+from weitblick.text.base import EOS, TextPipeline
+from weitblick.text.units import Unit, split_documents
 from weitblick.translation.beam import Hypothesis
+from weitblick.translation.driver import Passes, translate_units
 from weitblick.translation.options import TranslationOptions
-from weitblick.translation.progress import report
+from weitblick.translation.searching import report
 from weitblick.translation.translator import Translator, windows
-from weitblick.translation.units import Unit, split_documents
-from weitblick.translation.window import Found, translate_units
+
+Found = Sequence[Sequence[Hypothesis]]
 
 MOST_ALIGNED = 6
 LEAST_ALIGNED = 0.05
@@ -106,22 +105,28 @@ def _translate(
 ) -> list[DocumentTranslations]:
     model = translator.model
     units = split_documents(documents, translator.pipeline, translator.warn)
+    options = TranslationOptions(beam=beam)
     if pointer is None and _begins_alone(model, units):
-        alone: Found = []
-        together = translate_units(model, units, TranslationOptions(beam=beam), first_found=alone)
+        passes = Passes(model, units, options)
+        together, alone = passes.translate(), _listed(units, passes)
         return _by_document(documents, units, together, alone, alone)
-    alone = translate_units(model, units, TranslationOptions(beam=beam, context=False))
+    alone = translate_units(model, units, replace(options, context=False))
     together = first = alone
     if model.first_pass() is not model:
-        first = translate_units(model, units, TranslationOptions(beam=beam, passes=1))
+        first = translate_units(model, units, replace(options, passes=1))
     if model.context is not None or pointer is not None:
         # With a pointer, the model's own first pass reads it: another one than alone.
-        known = first if pointer is None or model.first_pass() is not model else None
-        read: Found = []
-        options = TranslationOptions(beam=beam)
-        together = translate_units(model, units, options, pointer=pointer, known=known, first_found=read)
-        first = read if model.reads_translations else first
+        known = pointer is None or model.first_pass() is not model
+        passes = Passes(model, units, options, pointer=pointer, first_found=dict(enumerate(first)) if known else None)
+        together = passes.translate()
+        first = _listed(units, passes) if model.reads_translations else first
     return _by_document(documents, units, together, alone, first)
+
+
+def _listed(units: Sequence[Unit], passes: Passes) -> list[list[Hypothesis]]:
+    """What the first pass has found for every unit; nothing for drafts and locked ones."""
+    found = passes.first_found or {}
+    return [[] if unit.given else found.get(number, []) for number, unit in enumerate(units)]
 
 
 def _begins_alone(model: DocumentModel, units: Sequence[Unit]) -> bool:

@@ -1,22 +1,116 @@
-"""A figure for a paper: one query word, the context sentences of chosen heads, their words tinted by attention."""
+"""One query word and some heads, drawn: a figure for a paper, and the paper's coloured tables in LaTeX.
+
+Both show the context sentences in decreasing mass, their words tinted by attention before rescaling.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weitblick.explanation.choice import Choice, place
-from weitblick.explanation.schema import Explanation, Words
-from weitblick.extras import extra
-from weitblick.files import atomic_path
+from weitblick.common.characters import latex_text
+from weitblick.common.errors import UserError
+from weitblick.common.files import atomic_path
+from weitblick.common.imports import extra
+from weitblick.explanation.attention import AttentionRow
+from weitblick.explanation.influence import influence
+from weitblick.explanation.schema import Explanation, Word, Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.backend_bases import RendererBase
     from matplotlib.figure import Figure
     from matplotlib.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`rows` holds one row for each chosen head, or the average alone; `names` says which ("Head 3", "All heads")."""
+
+    sentence: int
+    word: int
+    query: Word
+    names: tuple[str, ...]
+    rows: tuple[AttentionRow, ...]
+
+
+def choose(
+    explanation: Explanation, sentence: int, word: int, heads: Sequence[int] = (), most: int = 5, least: float = 0.0
+) -> Choice:
+    """A query word by its place (0-based), with the given heads (0-based) or their average.
+
+    Of each row at most the `most` heaviest sentences stay, and none lighter than `least`.
+    """
+    _check_place(explanation, sentence, word)
+    attention = explanation.sentences[sentence].attention
+    if attention is None:
+        raise UserError(
+            f"sentence {sentence + 1} of {explanation.document} attended to nothing, so there is nothing to draw",
+            remedy="choose another sentence, or a model with a context layer",
+        )
+    for head in heads:
+        if not 0 <= head < attention.heads:
+            raise UserError(f"no head {head + 1}", remedy=f"choose heads from 1 to {attention.heads}")
+    rows = [attention.row(word, head) for head in heads] if heads else [attention.average(word)]
+    names = [f"Head {head + 1}" for head in heads] if heads else ["All heads"]
+    return Choice(
+        sentence,
+        word,
+        explanation.query_words(sentence)[word],
+        tuple(names),
+        tuple(_heaviest(row, most, least) for row in rows),
+    )
+
+
+def _heaviest(row: AttentionRow, most: int, least: float) -> AttentionRow:
+    kept = tuple(entry for entry in row.entries[:most] if entry.mass >= least)
+    return AttentionRow(kept, row.attended, row.rest + sum(entry.mass for entry in row.entries[len(kept) :]))
+
+
+def _check_place(explanation: Explanation, sentence: int, word: int) -> None:
+    count = len(explanation.sentences)
+    if not 0 <= sentence < count:
+        raise UserError(
+            f"no sentence {sentence + 1} in {explanation.document}",
+            remedy=f"choose from 1 to {count}" if count else "the document is empty",
+        )
+    words = explanation.query_words(sentence)
+    if not 0 <= word < len(words):
+        side = "source" if explanation.model.integration == "encoder" else "target"
+        raise UserError(
+            f"no {side} word {word + 1} in sentence {sentence + 1} of {explanation.document}",
+            remedy=f"choose from 1 to {len(words)}: {numbered(words)}" if words else "the sentence is empty",
+        )
+
+
+def numbered(words: Words) -> str:
+    return " ".join(f"{index + 1}:{word.text}" for index, word in enumerate(words))
+
+
+def place(other: int, current: int, minus: str = "−") -> str:
+    """The paper's name of a context sentence: j-2, j+1."""
+    return f"j{minus if other < current else '+'}{abs(other - current)}"
+
+
+def most_influenced(explanation: Explanation, only: int | None = None) -> tuple[int, int] | None:
+    """The query word behind the target word that context changed most, of the whole document or of sentence `only`
+    (from 1); None if there is none."""
+    for entry in influence(explanation):
+        sentence = explanation.sentences[entry.sentence]
+        if sentence.attention is None or only not in (None, entry.sentence + 1):
+            continue
+        if explanation.model.integration == "decoder":
+            return entry.sentence, entry.word
+        if entry.word < len(sentence.alignment) and sentence.alignment[entry.word]:
+            return entry.sentence, sentence.alignment[entry.word][0][0]
+    return None
+
+
+# A figure for a paper: one query word, the context sentences of chosen heads, their words tinted by attention.
 
 WIDTH = 6.3  # inches: the text width of an A4 article
 LINE = 0.23
@@ -139,3 +233,65 @@ def _unbroken(words: Words) -> list[list[int]]:
         else:
             groups[-1].append(index)
     return groups
+
+
+# The paper's coloured tables: context sentences in decreasing mass, words tinted by attention before rescaling.
+
+
+def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, width: str = r"\columnwidth") -> str:
+    """A table in the form of the paper's Tables 5 and 6; words lighter than `least` stay white, as there."""
+    sentence = explanation.sentences[choice.sentence]
+    encoder = explanation.model.integration == "encoder"
+    bold = {choice.word}
+    lines = [
+        r"% needs \usepackage{xcolor,array,textcomp} and, for these quotes, \usepackage[T1]{fontenc}",
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"{{\small\setlength{{\fboxsep}}{{1.5pt}}\begin{{tabular}}{{|p{{{width}}}|}}",
+        r"\hline",
+        f"Src: {_plain(sentence.source, bold if encoder else set())}" + r"\\",
+        r"\hline",
+        f"Without context: {_plain(sentence.target_without, set())}" + r"\\",
+        f"With context: {_plain(sentence.target, set() if encoder else bold)}" + r"\\",
+        r"\hline",
+    ]
+    for name, row in zip(choice.names, choice.rows, strict=True):
+        lines += _head(explanation, choice, name, row, least)
+    lines += [
+        r"\end{tabular}}",
+        rf"\caption{{Context of \emph{{{latex_text(choice.query.text)}}}, sentence {choice.sentence + 1} of "
+        rf"{latex_text(explanation.document)}, in decreasing probability mass. The intensity of colour is the "
+        r"attention to a word before rescaling.}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(explanation: Explanation, choice: Choice, name: str, row: AttentionRow, least: float) -> list[str]:
+    attended = f"{row.attended:.3g}"
+    lines = [rf"{name}: attends to {attended} of {len(explanation.sentences) - 1} sentences\\"]
+    for entry in row.entries:
+        words = explanation.sentences[entry.sentence].context_words
+        text = _tinted(words, entry.words, least)
+        sentence = place(entry.sentence, choice.sentence, "-")
+        lines.append(rf"$s^{{{sentence}}}$ ({entry.mass * 100:.1f}\%): {text}\\")
+    return [*lines, r"\hline"]
+
+
+def _tinted(words: Words, weights: np.ndarray, least: float) -> str:
+    parts = []
+    for index, word in enumerate(words):
+        weight = float(weights[index]) if index < len(weights) else 0.0
+        text = latex_text(word.text)
+        if weight >= least:
+            text = rf"\colorbox{{magenta!{weight * 100:.1f}}}{{{text}}}"
+        parts.append((" " if word.space and index else "") + text)
+    return "".join(parts)
+
+
+def _plain(words: Words, bold: set[int]) -> str:
+    return "".join(
+        (" " if word.space and index else "")
+        + (rf"\textbf{{{latex_text(word.text)}}}" if index in bold else latex_text(word.text))
+        for index, word in enumerate(words)
+    )

@@ -9,20 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError, parse_value
+from weitblick.common.files import check_format_version, read_json, text_writer
 from weitblick.explanation.attention import Attention
 from weitblick.explanation.influence import influence
-from weitblick.explanation.schema import (
-    Explanation,
-    Fetched,
-    ModelInfo,
-    SentenceExplanation,
-    Word,
-    Words,
-    WordScore,
-)
-from weitblick.files import check_format_version, read_json, text_writer
-from weitblick.validation import parse_value
+from weitblick.explanation.schema import Explanation, Fetched, ModelInfo, SentenceExplanation, Word, Words, WordScore
 
 FORMAT_VERSION = 1
 REMEDY = "make it again"

@@ -1,7 +1,8 @@
-"""What a model does while it translates a document: its predictions with and without context, gate and attention.
+"""What a model does while it translates a document: predictions with and without context, gate, attention, pointer.
 
-Everything here counts in pieces; `explain` turns pieces into words. A document is read in parts of some sentences
-against the context of all of it, so that attention, which grows with the square of the document, is never held whole.
+Given translations are read by the sentence model once for all that an explanation asks. Everything here counts in
+pieces; `explain` turns pieces into words. A document is read in parts of some sentences against the context of all of
+it, so that attention, which grows with the square of the document, is never held whole.
 """
 
 from __future__ import annotations
@@ -13,16 +14,133 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.batches.layout import Layout
-from weitblick.context.module import ContextResult
-from weitblick.context.weights import AttentionWeights
-from weitblick.explanation.fetching import Taken, taken
-from weitblick.explanation.forced import ForcedDecoding
-from weitblick.model.approved import Approved
-from weitblick.model.context import Context, ContextOptions
+from weitblick.explanation.schema import Fetched, Words, words_in
+from weitblick.memory.approvals import Origin
+from weitblick.memory.reading_pointer import Approved
+from weitblick.model.batch import IdLists, Layout, runs
+from weitblick.model.context import Context, ContextOptions, Sources
+from weitblick.model.context_module import AttentionWeights, ContextResult
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.sources import Sources
-from weitblick.model.words import WordDistribution
+from weitblick.model.output import WordDistribution
+from weitblick.model.sentence_model import DecoderStates
+from weitblick.text.base import TextPipeline
+from weitblick.translation.kept_states import TranslationStates
+
+LEAST_SHARE = 0.5
+"""Of the probability of a word: what comes from memory to a lesser part was the model's own choice."""
+
+Taken = tuple[float, int, int]
+"""Of a piece: the share of its probability that comes from approved places; the approved sentence with the heaviest of
+these, by its number, and the place in it."""
+
+
+@torch.no_grad()
+def taken(words: WordDistribution, labels: Tensor, rows: slice, pointer: Approved, position: int) -> list[Taken] | None:
+    """What every piece of one sentence of document 0 took from approved ones; None if there were none to look at."""
+    pointed = words.pointed
+    reader = pointer.readers.get((0, position))
+    if reader is not None and reader.closed:
+        return [(0.0, 0, 0)] * len(labels[rows])
+    if pointed is None or pointed.places is None or reader is None or not reader.numbers:
+        return None
+    own = pointed[rows]
+    same = own.weights * (own.ids == labels[rows, None])  # [W, n]
+    said, place = same.max(-1)
+    share = own.share * same.sum(-1) / words.log_probabilities(labels)[rows].exp().clamp_min(1e-9)
+    assert own.places is not None
+    places = own.places.gather(1, place[:, None])[:, 0]
+    found = []
+    for part, weight, index in zip(share.tolist(), said.tolist(), places.tolist(), strict=True):
+        number, word = pointer.origin(0, position, index) if weight > 0 else (0, 0)
+        found.append((min(1.0, part), number, word))
+    return found
+
+
+def fetched_words(
+    pipeline: TextPipeline, target: Words, pieces: Sequence[Taken] | None, origins: Sequence[Origin]
+) -> tuple[Fetched, ...] | None:
+    """The words of a translation that come from memory for the greater part."""
+    if pieces is None:
+        return None
+    found = []
+    for index, word in enumerate(target):
+        own = pieces[word.start : word.end]
+        share = sum(part for part, _, _ in own) / max(1, len(own))
+        if share < LEAST_SHARE or not own:
+            continue
+        _, number, place = max(own)
+        origin = origins[number]
+        approved = words_in(pipeline, pipeline.encode_target([origin.target])[0], "target", origin.target)
+        at = next((n for n, one in enumerate(approved) if one.start <= place < one.end), None)
+        if at is not None:
+            found.append(
+                Fetched(
+                    index,
+                    share,
+                    origin.source,
+                    origin.target,
+                    at,
+                    approved[at].text,
+                    origin.pair,
+                    origin.sentence,
+                    origin.name,
+                )
+            )
+    return tuple(found)
+
+
+class ForcedDecoding:
+    """The sentence model's own states of all sources and, where no context changes them, of the chosen targets. Most
+    translations stand as they were before context was read, so what they offer as context needs no other pass."""
+
+    def __init__(self, model: DocumentModel, sources: Sources, targets: IdLists, chosen: Sequence[int]) -> None:
+        self.model, self.sources, self.targets = model, sources, targets
+        self._encoded = sources.encode(model.sentence)
+        self._rows = {index: place for place, index in enumerate(chosen)}
+        self._states: DecoderStates | None = None
+        self._weights: list[Tensor] = []
+        if chosen and (model.context is None or model.reads_translations):
+            self._states = self._decode(chosen)
+
+    def _decode(self, chosen: Sequence[int]) -> DecoderStates:
+        sources, targets = self.sources.choose(chosen), [self.targets[index] for index in chosen]
+        lengths = np.array([len(target) + 1 for target in targets])
+        self._ends = np.cumsum(lengths)
+        self._starts = self._ends - lengths
+        encoded = self.encoded(chosen)
+        parts = []
+        for source, target, rows in sources.pairs(targets):
+            given = target.tokens, target.layout, encoded.index_select(0, rows), source.layout
+            states, weights = self.model.sentence.decode_with_weights(*given)
+            parts.append(states)
+            self._weights += weights
+        return DecoderStates(torch.cat([s.attended for s in parts]), torch.cat([s.final for s in parts]))
+
+    def encoded(self, part: Sequence[int]) -> Tensor:
+        """Encoder states [T, d] of the sources of some sentences."""
+        return self._encoded.index_select(0, self.sources.rows(part))
+
+    def states(self, part: Sequence[int]) -> DecoderStates | None:
+        """At all steps of the targets of a run of the chosen sentences; None: context may change them."""
+        if self._states is None:
+            return None
+        rows = slice(self._starts[self._rows[part[0]]], self._ends[self._rows[part[-1]]])
+        return DecoderStates(self._states.attended[rows], self._states.final[rows])
+
+    def source_weights(self, part: Sequence[int]) -> list[Tensor] | None:
+        """[Wt, Ws] of each of these chosen sentences, padded: the weights of its source words; None as of `states`."""
+        return None if self._states is None else [self._weights[self._rows[index]] for index in part]
+
+    def context(self, translations: IdLists) -> Context | None:
+        """What these translations of all sentences offer, or else their sources."""
+        if not self.model.reads_translations:
+            return self.model.context_of(self.sources, self._encoded)
+        offered = TranslationStates(self.model, self.sources, self._encoded)
+        if self._states is not None and self.model.provider is self.model.sentence:
+            chosen = list(self._rows)
+            offered.add(chosen, [self.targets[index] for index in chosen], self._states)
+        return offered.context(translations, None)
+
 
 WEIGHT_ELEMENTS = 4_000_000
 """Attention weights of pieces that are held at a time: so few that they stay in a processor's cache."""
@@ -94,36 +212,27 @@ def _parts(
     columns = sum(len(ids) for ids in model.context_side(sources, contexts))
     heads = model.section.heads or USUAL_HEADS
     allowed = max(1, WEIGHT_ELEMENTS // max(1, columns * heads))
-    part: list[int] = []
-    size = 0
-    for index in chosen:
-        longest = max(len(queries[index]), len(targets[index])) + 1
-        if part and size + longest > allowed:
-            yield part
-            part, size = [], 0
-        part.append(index)
-        size += longest
-    if part:
-        yield part
+    longest = (max(len(queries[index]), len(targets[index])) + 1 for index in chosen)
+    return ([chosen[place] for place in part] for part in runs(longest, allowed))
 
 
 def _trace_part(forced: ForcedDecoding, part: list[int], context: Context | None) -> Iterator[SentenceTrace]:
     model, sources = forced.model, forced.sources.ids
     source, target = forced.sources.pack(part), forced.sources.pack_targets(part, forced.targets)
-    labels, plain, states = target.next_tokens(), forced.memory(part), forced.states(part)
+    labels, plain, states = target.next_tokens(), forced.encoded(part), forced.states(part)
     options = ContextOptions(need_weights=True)
     pointer = None if context is None else context.pointer
-    memory, encoded = model.encode(source, context, options, plain)
-    output = model.decode(target, memory, source.layout, context, options, states=states)
-    if encoded is None and model.decides is not None:
+    states_read, in_encoder = model.encode(source, context, options, plain)
+    output = model.decode(target, states_read, source.layout, context, options, states=states)
+    if in_encoder is None and model.decides is not None:
         predictions = _compare_where_decided(output.words, labels)
     else:
         without = model.decode(target, plain, source.layout, states=states).words
         predictions = _compare(output.words, without, labels)
     weights = forced.source_weights(part)
     if weights is None:
-        weights = list(model.sentence.source_weights(target.tokens, target.layout, memory, source.layout))
-    result, layout = (encoded, source.layout) if encoded is not None else (output.context, target.layout)
+        weights = list(model.sentence.source_weights(target.tokens, target.layout, states_read, source.layout))
+    result, layout = (in_encoder, source.layout) if in_encoder is not None else (output.context, target.layout)
     for place in range(len(part)):
         steps = _words_of(target.layout, place)
         reading = weights[place][: steps.stop - steps.start, : len(sources[part[place]])]
@@ -168,9 +277,10 @@ def _compare_where_decided(words: WordDistribution, labels: Tensor) -> tuple[Ten
     those of the same softmax."""
     if words.pointed is not None:
         return _compare(words, WordDistribution(words.softmax), labels)
-    likely, favourite = words.softmax.judge(labels)
+    likely = words.look_up(labels[:, None]).log_probabilities[:, 0]
+    _, favourite = words.softmax.judge(labels)
     figures = likely, likely.clone(), torch.zeros_like(likely), favourite, favourite.clone()
-    if words.decided is not None:
+    if words.decided is not None and len(words.decided.steps):
         steps = words.decided.steps
         few = words.at(steps)
         for figure, decided in zip(figures, _compare(few, WordDistribution(few.softmax), labels[steps]), strict=True):

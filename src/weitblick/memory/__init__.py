@@ -1,6 +1,5 @@
-"""Approved translations: a store of sentence pairs that a human has confirmed, and the search in it."""
+"""Approved translations, whole: pairs on disc, the search for them, the pointer that reads them, and its training.
 
-from weitblick.memory.matches import Change, Match, Pair
-from weitblick.memory.store import Memory
-
-__all__ = ["Change", "Match", "Memory", "Pair"]
+Pairs of sentences come in; a change of the next word's distribution goes out, with the place that it came from. It
+imports `model`, `fast`, `text` and `documents`.
+"""

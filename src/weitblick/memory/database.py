@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
 
 FILE = "pairs.sqlite"
 LOG = f"{FILE}-wal"

@@ -1,24 +1,113 @@
-"""Approved pairs from files: any corpus format that holds both sides, or a file for each side."""
+"""Approved pairs from files: tables (TSV, CSV), any corpus format that holds both sides, or a file for each side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from weitblick.documents.corpora import Corpus
-from weitblick.documents.corpora.tmx import ANY_LANGUAGE, SOURCE_LANGUAGE, same_language
-from weitblick.documents.document import Document
-from weitblick.errors import UserError
-from weitblick.files import STANDARD
+from weitblick.common.errors import UserError
+from weitblick.common.files import STANDARD
+from weitblick.documents.corpora.formats import Corpus, guess_format
+from weitblick.documents.corpora.reading import LineSource
+from weitblick.documents.corpora.tmx import ANY_LANGUAGE, SOURCE_LANGUAGE, same_language, tmx_rows
 from weitblick.memory.matches import LocatedPair
-from weitblick.memory.tables import is_table, table_rows
+
+TITLES = ("source", "target")
+COLUMNS_OF_PAIRS = {2: (0, 1), 3: (1, 2)}
+"""Where source and target stand in a table without titles, by its width; of three columns the first is the document."""
+
+
+def is_table(path: Path) -> bool:
+    if _is_csv(path):
+        return True
+    if not path.is_file() or guess_format([path]) not in ("tsv", "text"):
+        return False
+    return "\t" in next((line for line in LineSource(path) if line.strip()), "")
+
+
+def table_rows(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, str | None, int]]:
+    """Source, target and line of every row that is not empty; a target is None where the table has none."""
+    width = 0
+    source, target = 0, -1
+    for cells, line in _csv_cells(path) if _is_csv(path) else _tab_cells(path):
+        if not any(cells):
+            continue
+        if not width:
+            width = len(cells)
+            titled = _titled(cells, languages)
+            source, target = titled or _untitled(path, line, width)
+            if titled:
+                continue
+        if len(cells) != width:
+            raise UserError(
+                f"has {len(cells)} column{'s' * (len(cells) != 1)}, not {width} as before",
+                where=path,
+                line=line,
+                remedy="put a tab between two columns, and none inside of them; in CSV, quote what holds commas",
+            )
+        yield cells[source], cells[target] if target >= 0 else None, line
+
+
+def _is_csv(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
+
+
+def _tab_cells(path: Path) -> Iterator[tuple[list[str], int]]:
+    lines = LineSource(path)
+    for line in lines:
+        yield [unquoted(cell.strip()) for cell in line.split("\t")], lines.count
+
+
+def _csv_cells(path: Path) -> Iterator[tuple[list[str], int]]:
+    """Rows and the lines on which they end: a cell may run over several."""
+    lines = LineSource(path)
+    first = lines.peek()
+    separator = max(";,\t", key=first.count)  # where a comma is a decimal point, spreadsheets write semicolons
+    try:
+        for cells in csv.reader((line + "\n" for line in lines), delimiter=separator, strict=True):
+            yield [" ".join(cell.split("\n")).strip() for cell in cells], lines.count
+    except csv.Error as error:
+        raise UserError(
+            f"is no CSV ({error})", where=path, line=lines.count, remedy="quote cells as spreadsheets do, or use tabs"
+        ) from None
+
+
+def _titled(cells: list[str], languages: tuple[str, str]) -> tuple[int, int] | None:
+    """The columns of source and target (-1: none) by their titles, which may be the languages; None without titles."""
+    titles = [cell.lower() for cell in cells]
+    for ours, theirs in (TITLES, languages):
+        if ours in titles and theirs in titles:
+            return titles.index(ours), titles.index(theirs)
+    return (1, -1) if titles == ["id", "source"] else None
+
+
+def _untitled(path: Path, line: int, width: int) -> tuple[int, int]:
+    if width not in COLUMNS_OF_PAIRS:
+        raise UserError(
+            f"has {width} columns, and nothing says which are source and target",
+            where=path,
+            line=line,
+            remedy="keep these two, or name them so in a first line",
+        )
+    return COLUMNS_OF_PAIRS[width]
+
+
+def unquoted(cell: str) -> str:
+    """A cell with quotation marks inside, which spreadsheets double: "say ""yes"".". Others are text as they stand."""
+    inside = cell[1:-1]
+    if len(cell) < 4 or cell[0] != '"' or cell[-1] != '"' or '""' not in inside or '"' in inside.replace('""', ""):
+        return cell
+    return inside.replace('""', '"')
+
 
 COMPRESSED = (".gz", ".xz")
 NO_MEMORIES = {
     **dict.fromkeys((".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"), "XLIFF"),
     **dict.fromkeys((".po", ".pot"), "a gettext catalogue"),
     **dict.fromkeys((".xls", ".xlsx", ".ods"), "a spreadsheet"),
-    **dict.fromkeys((".docx", ".odt"), "a document"),
+    **dict.fromkeys((".docx", ".pptx", ".odt"), "a document"),
     **dict.fromkeys((".sdltm", ".mtm"), "the memory of another program"),
 }
 INSTEAD = "give TMX, which most tools write, or a table of two columns (TSV, CSV)"
@@ -63,8 +152,17 @@ def read_pairs(path: str | Path | Sequence[str | Path], languages: tuple[str, st
 
 
 def _approved(paths: Sequence[Path], languages: tuple[str, str]) -> Iterator[tuple[str, str | None, int]]:
-    for document, lines in Corpus(paths, languages=languages).located():
-        _check_direction(paths[0], document, languages)
+    """Source, target and line of every sentence that is no draft. A memory of millions of pairs, which is one document,
+    is never whole in RAM."""
+    corpus = Corpus(paths, languages=languages)
+    if corpus.format.name == "tmx":
+        for row, metadata in tmx_rows(LineSource(paths[0]), languages):
+            _check_direction(paths[0], metadata, languages)
+            if row.sentence.status != "draft" and row.sentence.source.strip():
+                yield row.sentence.source, row.sentence.target, row.line
+        return
+    for document, lines in corpus.located():
+        _check_direction(paths[0], document.metadata, languages)
         for sentence, line in zip(document.sentences, lines, strict=True):
             if sentence.status != "draft" and sentence.source.strip():
                 yield sentence.source, sentence.target, line
@@ -84,9 +182,9 @@ def _ending(path: Path) -> str:
     return Path(path.stem if path.suffix in COMPRESSED else path).suffix.removeprefix(".").lower()
 
 
-def _check_direction(path: Path, document: Document, languages: tuple[str, str]) -> None:
+def _check_direction(path: Path, metadata: Mapping[str, Any], languages: tuple[str, str]) -> None:
     """A file that says what it was translated from must say the same as the model."""
-    declared = str(document.metadata.get(SOURCE_LANGUAGE, ANY_LANGUAGE))
+    declared = str(metadata.get(SOURCE_LANGUAGE, ANY_LANGUAGE))
     if declared != ANY_LANGUAGE and not same_language(declared, languages[0]):
         turning = f"--source-language {languages[0]} --target-language {languages[1]}"
         raise UserError(

@@ -12,8 +12,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableError, connect, is_memory
-from weitblick.memory.matches import LocatedPair, Match, Pair, similarity, tokens
-from weitblick.memory.search import MOST_TERMS, Search, marks, parts, words_of
+from weitblick.memory.matches import (
+    MOST_TERMS,
+    LocatedPair,
+    Match,
+    Pair,
+    Search,
+    marks,
+    parts,
+    similarity,
+    tokens,
+    words_of,
+)
 
 TOGETHER = 200
 """Sources that are searched for in one go; others may have the memory in between."""
@@ -59,28 +69,30 @@ class Memory:
             return memory
         memory = cls()
         for group in groups:
-            pairs = cls.pairs_in(group, languages)
+            before = memory._one("SELECT coalesce(max(rank), 0) FROM pairs")
+            memory.extend(cls.pairs_in(group, languages))
             if check is not None:
-                check(_spread(pairs))
-            memory.extend(pairs)
+                check(memory.sample(after=before))
         return memory
 
     @classmethod
-    def pairs_in(cls, group: Sequence[Path], languages: tuple[str, str]) -> list[LocatedPair]:
-        """The pairs of a file, of two that hold a side each, or of another memory."""
+    def pairs_in(cls, group: Sequence[Path], languages: tuple[str, str]) -> Iterator[LocatedPair]:
+        """The pairs of a file, of two that hold a side each, or of another memory, read as they are asked for."""
         from weitblick.memory.reading import read_pairs
 
         if not is_memory(group[0]):
-            return list(read_pairs(group, languages))
+            yield from read_pairs(group, languages)
+            return
         with cls.open(group[0]) as other:
-            return [(pair.source, pair.target, pair.origin) for pair in other]
+            yield from [(pair.source, pair.target, pair.origin) for pair in other]
 
-    def sample(self, count: int = SAMPLE) -> list[LocatedPair]:
-        """Some pairs, evenly spread."""
-        step = max(1, len(self) // count)
+    def sample(self, count: int = SAMPLE, after: int = 0) -> list[LocatedPair]:
+        """Some pairs, evenly spread; only those that were approved after the one of this rank."""
+        step = max(1, self._one("SELECT count(*) FROM pairs WHERE rank > ?", after) // count)
         # By number, since ids have gaps where pairs were removed.
-        numbered = "SELECT id, row_number() OVER (ORDER BY id) AS number FROM pairs"
-        found = self._pairs(f"WHERE id IN (SELECT id FROM ({numbered}) WHERE number % ? = 0) LIMIT ?", step, count)
+        numbered = "SELECT id, row_number() OVER (ORDER BY id) AS number FROM pairs WHERE rank > ?"
+        chosen = f"WHERE id IN (SELECT id FROM ({numbered}) WHERE number % ? = 0) LIMIT ?"
+        found = self._pairs(chosen, after, step, count)
         return [(pair.source, pair.target, pair.origin) for pair in found]
 
     def samples(self) -> list[list[LocatedPair]]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from weitblick.batches.batch import Batch, IdLists, Packed, Pairs
-from weitblick.batches.layout import Layout
-from weitblick.config.recipe import ContextSection
-from weitblick.context.module import Bank, ContextModule, ContextResult, Projected
-from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Shared, Sides
-from weitblick.model.pointer import MemoryPointer
-from weitblick.model.sources import Sources
-from weitblick.model.words import Decided, Pointer, Softmax, WordDistribution
-from weitblick.sentence.sentence_model import DecodeCache, DecoderStates, SentenceModel
+from weitblick.common.recipe import ContextSection
+from weitblick.model.batch import Batch, IdLists, Layout, Packed, Pairs
+from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Shared, Sides, Sources
+from weitblick.model.context_module import Bank, ContextModule, ContextResult, Projected
+from weitblick.model.modifiers import Decided
+from weitblick.model.output import Pointer, Softmax, WordDistribution
+from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
 T = TypeVar("T")
@@ -25,7 +23,7 @@ T = TypeVar("T")
 
 class DocumentModel(nn.Module):
     """The sentence model, the context module in its encoder or decoder, and, where context states are frozen, the
-    stage-1 model that they come from."""
+    stage-1 model that they come from. pointer: the `MemoryPointer` of `weitblick.memory`, kept and trained with it."""
 
     def __init__(
         self,
@@ -33,7 +31,7 @@ class DocumentModel(nn.Module):
         context: ContextModule | None,
         section: ContextSection,
         frozen: SentenceModel | None = None,
-        pointer: MemoryPointer | None = None,
+        pointer: Any = None,
     ) -> None:
         super().__init__()
         self.sentence, self.context, self.section = sentence, context, section
@@ -156,19 +154,19 @@ class DocumentModel(nn.Module):
         return keys, values, sources.layout([len(target) + 1 for target in targets])
 
     def _keys_and_values(
-        self, source: Packed, target: Packed | None, memory: Tensor | None = None
+        self, source: Packed, target: Packed | None, encoder_states: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """[T, d] that sentences offer; memory: the provider's encoder states of the source, if they are there."""
+        """[T, d] that sentences offer; encoder_states: the provider's, of the source, if they are there."""
         assert self.context is not None
         if self.context.own_encoder:
             embedded = self.provider.source_table(source.tokens).detach()
             return embedded, embedded
-        if memory is None:
-            memory = self.provider.encode(source.tokens, source.layout)
+        if encoder_states is None:
+            encoder_states = self.provider.encode(source.tokens, source.layout)
         if not self.reads_translations:
-            return memory, memory
+            return encoder_states, encoder_states
         assert target is not None, "bilingual context needs target sentences"
-        decoded = self.provider.decode(target.tokens, target.layout, memory, source.layout)
+        decoded = self.provider.decode(target.tokens, target.layout, encoder_states, source.layout)
         return self.offered_by(target, decoded)
 
     def offered_by(self, target: Packed, states: DecoderStates) -> tuple[Tensor, Tensor]:
@@ -217,14 +215,14 @@ class DocumentModel(nn.Module):
                 shared.encoded = self.sentence.encode(source.tokens, source.layout)
             context = self._live(shared.encoded, shared.encoded, source.layout, batch.rest, context)
             shared.context = context
-        memory, read = self.encode(source, context, options, shared.encoded)
+        encoder_states, read = self.encode(source, context, options, shared.encoded)
         if read is None:
-            shared.encoded = memory
+            shared.encoded = encoder_states
 
         target = current.target
 
         def decode(extras: SubLayers) -> DecoderStates:
-            return self.sentence.decode(target.tokens, target.layout, memory, source.layout, extras)
+            return self.sentence.decode(target.tokens, target.layout, encoder_states, source.layout, extras)
 
         output = self._decode(
             lambda extras: decode(extras) if extras or read is not None else shared.states(lambda: decode(None)),
@@ -243,7 +241,7 @@ class DocumentModel(nn.Module):
         options: ContextOptions = PLAIN,
         states: Tensor | None = None,
     ) -> tuple[Tensor, ContextResult | None]:
-        """The memory that the decoder reads [T, ...]. states: the sentence model's own, if they are there."""
+        """The encoder states that the decoder reads [T, ...]. states: the sentence model's own, if they are there."""
         bank = None if context is None or self.sides is None or self.sides.queries == "target" else context.bank
         if bank is None:
             return self.sentence.encode(source.tokens, source.layout) if states is None else states, None
@@ -260,22 +258,22 @@ class DocumentModel(nn.Module):
     def decode(
         self,
         target: Packed,
-        memory: Tensor,
+        encoder_states: Tensor,
         source_layout: Layout,
         context: Context | None = None,
         options: ContextOptions = PLAIN,
-        sparing: bool = False,
+        words_only: bool = False,
         states: DecoderStates | None = None,
     ) -> ModelOutput:
-        """Teacher-forced decoding over a memory from `encode`; sparing: for whoever asks only for the words, not for
-        what the context module did; states: the sentence model's own over this memory, if they are there."""
+        """Teacher-forced decoding over states from `encode`; words_only: nobody asks what the context module did;
+        states: the sentence model's own over these encoder states, if they are there."""
         decode = self.sentence.decode
         return self._decode(
-            lambda extras: states or decode(target.tokens, target.layout, memory, source_layout, extras),
+            lambda extras: states or decode(target.tokens, target.layout, encoder_states, source_layout, extras),
             target,
             context,
             options,
-            sparing=sparing and self.decides is not None,
+            words_only=words_only and self.decides is not None,
         )
 
     def step(
@@ -287,7 +285,7 @@ class DocumentModel(nn.Module):
             Packed(tokens, hypotheses),
             context,
             PLAIN,
-            sparing=self.decides is not None,
+            words_only=self.decides is not None,
         ).words
 
     def _decode(
@@ -298,11 +296,11 @@ class DocumentModel(nn.Module):
         options: ContextOptions,
         live: bool = False,
         rest: Pairs | None = None,
-        sparing: bool = False,
+        words_only: bool = False,
     ) -> ModelOutput:
         """Runs the decoder and reads the context inside its layers, behind them and at the output; live: the sentences
-        of this very pass are the context, together with the rest of their documents; sparing: the context module reads
-        only where it decides, and nobody asks what it did."""
+        of this very pass are the context, together with the rest of their documents; words_only: the context module
+        reads only where it decides, and nobody asks what it did."""
         reads = self.sides is not None and self.sides.queries == "target"
         bank = None if context is None or not reads else context.bank
         if bank is None and not live:
@@ -314,7 +312,7 @@ class DocumentModel(nn.Module):
             states = run(inside.sub_layers)
             return self._output(states, inside.result(states.final), target, context)
         states = run(None)
-        if sparing:
+        if words_only:
             softmax = self.softmax(states)
             return self._mixed(
                 states, softmax, self._read_where_expected(states, softmax, layout, bank), target, context
@@ -327,19 +325,20 @@ class DocumentModel(nn.Module):
 
     def _read_where_expected(
         self, states: DecoderStates, softmax: Softmax, layout: Layout, bank: Bank | None
-    ) -> Decided | None:
+    ) -> Decided:
         """What context decides, read only at the steps where the words it decides between are expected."""
         assert self.context is not None
         steps = self._expecting(softmax)
         if not len(steps):
-            return None
+            return self.decided(steps, states.final[steps])
         sentence = layout.sentence[steps]
         few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
         own = states.final[steps]
         return self.decided(steps, self.context(own, states.attended[steps], few, bank).states, own)
 
     def softmax(self, states: DecoderStates) -> Softmax:
-        return Softmax(states.final, *self.sentence.output(), self.sentence.quick_output)
+        """What the sentence model says after its decoder's states."""
+        return Softmax(states.final, *self.sentence.output(), self.sentence.approximate_output)
 
     def _expecting(self, softmax: Softmax) -> Tensor:
         """[m] the steps that expect the words that context decides between."""
@@ -366,16 +365,16 @@ class DocumentModel(nn.Module):
         decided = None
         if result is not None and self.decides is not None:
             steps = self._expecting(softmax)
-            decided = self.decided(steps, result.states[steps], states.final[steps]) if len(steps) else None
+            decided = self.decided(steps, result.states[steps], states.final[steps])
         return replace(self._mixed(states, softmax, decided, target, context), context=result)
 
     def _mixed(
         self, states: DecoderStates, softmax: Softmax, decided: Decided | None, target: Packed, context: Context | None
     ) -> ModelOutput:
         """What the model says, what context decides, and what the pointer adds."""
-        pointer, read = None if context is None else context.pointer, softmax.was_asked
-        pointed = None if pointer is None else pointer.point(states, softmax, target)
-        return ModelOutput(WordDistribution(softmax, pointed, decided, read))
+        words = WordDistribution(softmax).then(decided)
+        pointer = None if context is None else context.pointer
+        return ModelOutput(words if pointer is None else words.then(pointer.point(states, words, target)))
 
     def _apart(self, batch: Batch, source_tokens: Tensor | None) -> bool:
         """Whether context states need a pass of their own: the current sentences' states are not what is read."""

@@ -1,7 +1,4 @@
-"""Strings to ids and back: Moses tokenisation with BPE, or SentencePiece."""
+"""Strings become ids and ids become strings: Moses with BPE, SentencePiece, Marian's vocabularies.
 
-from weitblick.text.pipeline import Side, TextPipeline, learn_pipeline, load_pipeline
-from weitblick.text.special import BOS, EOS, PAD, UNK
-from weitblick.text.vocabulary import Vocabulary
-
-__all__ = ["BOS", "EOS", "PAD", "UNK", "Side", "TextPipeline", "Vocabulary", "learn_pipeline", "load_pipeline"]
+Sentences come in; lists of ids go out, and back. It imports `common` and `documents`.
+"""

@@ -8,7 +8,7 @@ Text is handed to SentencePiece as it is: what normalisation there is lies in it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,12 +16,9 @@ from typing import Literal
 import sentencepiece
 from sacremoses import MosesPunctNormalizer
 
-from weitblick.errors import UserError
-from weitblick.files import read_json
-from weitblick.text.base import Side, TextPipeline, chunks
-from weitblick.text.cleaning import clean, without_surrogates
-from weitblick.text.special import UNK
-from weitblick.text.vocabulary import Vocabulary
+from weitblick.common.errors import UserError
+from weitblick.common.files import read_json
+from weitblick.text.base import UNK, Settings, Side, TextPipeline, Vocabulary, clean, without_surrogates
 
 MODEL_FILES = {"source": "source.spm", "target": "target.spm"}
 SETTINGS_FILE = "marian.json"
@@ -65,7 +62,7 @@ class MarianPipeline(TextPipeline):
         longest_sentence: int,
         settings: MarianSettings,
     ) -> None:
-        super().__init__(*languages, *vocabularies, longest_sentence)
+        super().__init__(languages, vocabularies, longest_sentence)
         self.models = {"source": models[0], "target": models[1]}
         self.settings = settings
         self._processors = {
@@ -81,10 +78,6 @@ class MarianPipeline(TextPipeline):
             [vocabulary.id(piece) for piece in (*code, *pieces)] if pieces else []
             for (code, _), pieces in zip(parts, encoded, strict=True)
         ]
-
-    def encode_stream(self, sentences: Iterable[str], side: Side, *, workers: int | None = None) -> Iterator[list[int]]:
-        for chunk in chunks(sentences):
-            yield from self.encode(chunk, side)
 
     def _split(self, sentence: str, side: Side) -> tuple[tuple[str, ...], str]:
         """A sentence's language code, its own or the pipeline's, and its text."""
@@ -134,19 +127,13 @@ class MarianPipeline(TextPipeline):
         return {**{MODEL_FILES[side]: model for side, model in self.models.items()}, SETTINGS_FILE: settings}
 
     @classmethod
-    def _restore(
-        cls,
-        folder: Path,
-        languages: tuple[str, str],
-        vocabularies: tuple[Vocabulary, Vocabulary],
-        longest_sentence: int,
-    ) -> MarianPipeline:
+    def _restore(cls, folder: Path, settings: Settings) -> MarianPipeline:
         try:
-            settings = MarianSettings(**read_json(folder / SETTINGS_FILE))
+            own = MarianSettings(**read_json(folder / SETTINGS_FILE))
         except TypeError as error:
             raise UserError(f"is damaged ({error})", where=folder / SETTINGS_FILE, remedy="import it anew") from None
         source, target = (sentencepiece_model(folder / name) for name in MODEL_FILES.values())
-        return cls((source, target), languages, vocabularies, longest_sentence, settings)
+        return cls((source, target), *settings, own)
 
 
 def sentencepiece_model(path: Path) -> bytes:

@@ -1,25 +1,64 @@
-"""The paper's pipeline: Moses normalisation, tokenisation and truecasing, then joint BPE."""
+"""The paper's text pipeline: Moses normalisation, tokenisation and truecasing, then joint BPE."""
 
 from __future__ import annotations
 
 import json
-from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import chain, islice, pairwise, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from weitblick.errors import UserError
-from weitblick.files import check_format_version, read_json, read_lines
-from weitblick.text.base import CHUNK, Side, TextPipeline, chunks
-from weitblick.text.bpe import SEPARATOR, VERSION_LINE, Pair, Segmenter, join, learn_merges
-from weitblick.text.moses_tokens import LARGEST_CACHE, MosesTokens, moses_tokens
-from weitblick.text.parallel import ordered_map
-from weitblick.text.special import EOS, UNK
-from weitblick.text.truecasing import DELAYED_START, SENTENCE_END, TokenCounts, Truecaser
-from weitblick.text.vocabulary import Vocabulary
-from weitblick.threads import cores
+from weitblick.common.errors import UserError
+from weitblick.common.files import check_format_version, read_json, read_lines
+from weitblick.common.threads import cores
+from weitblick.text.base import CHUNK, EOS, UNK, Settings, Side, TextPipeline, Vocabulary
+from weitblick.text.moses_text import (
+    DELAYED_START,
+    LARGEST_CACHE,
+    SENTENCE_END,
+    SEPARATOR,
+    VERSION_LINE,
+    MosesTokens,
+    Pair,
+    Segmenter,
+    TokenCounts,
+    Truecaser,
+    join,
+    learn_merges,
+    moses_tokens,
+)
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_TASKS_AHEAD = 3  # per process
+
+
+def ordered_map(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    workers: int,
+    initializer: Callable[..., None],
+    initial_arguments: tuple[Any, ...],
+) -> Iterator[Result]:
+    """`map(function, tasks)` in `workers` fresh processes (no fork: threads and their locks are not copied)."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer, initial_arguments) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(function, task))
+                if len(waiting) >= _TASKS_AHEAD * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
 
 FORMAT_VERSION = 1
 MERGES_FILE = "bpe.codes"  # in subword-nmt's format
@@ -46,7 +85,7 @@ class MosesPipeline(TextPipeline):
         truecasers: tuple[Truecaser, Truecaser],
         merges: Sequence[Pair],
     ) -> None:
-        super().__init__(*languages, *vocabularies, longest_sentence)
+        super().__init__(languages, vocabularies, longest_sentence)
         self._truecasers = truecasers
         self._merges = tuple(merges)
         self._sides: dict[str, _Encoder] = {
@@ -71,22 +110,6 @@ class MosesPipeline(TextPipeline):
     def encode(self, sentences: Sequence[str], side: Side) -> list[list[int]]:
         encoder = self._sides[side]
         return [encoder.encode(sentence) for sentence in sentences]
-
-    def encode_stream(self, sentences: Iterable[str], side: Side, *, workers: int | None = None) -> Iterator[list[int]]:
-        workers = workers or cores()
-        iterator = iter(sentences)
-        first = list(islice(iterator, PARALLEL_FROM)) if workers > 1 else []
-        everything = chain(first, iterator)
-        if len(first) < PARALLEL_FROM:
-            for sentence in everything:
-                yield self._sides[side].encode(sentence)
-            return
-        tasks = ((side, chunk) for chunk in chunks(everything, CHUNK))
-        for flat, lengths in ordered_map(_encode_chunk, tasks, workers, _become_encoder, self._state()):
-            start = 0
-            for length in lengths:
-                yield flat[start : start + length].tolist()
-                start += length
 
     def decode(self, ids: Sequence[Sequence[int]], side: Side, sources: Sequence[str] | None = None) -> list[str]:
         given = [""] * len(ids) if sources is None else sources
@@ -126,11 +149,6 @@ class MosesPipeline(TextPipeline):
             words.append((start, len(ids), surface))
         return words
 
-    def _state(self) -> tuple[Any, ...]:
-        languages = (self.source_language, self.target_language)
-        vocabularies = (self.source_vocabulary, self.target_vocabulary)
-        return languages, vocabularies, self.longest_sentence, self._truecasers, self._merges
-
     # Files
 
     def _files(self) -> dict[str, bytes]:
@@ -146,15 +164,9 @@ class MosesPipeline(TextPipeline):
         return files
 
     @classmethod
-    def _restore(
-        cls,
-        folder: Path,
-        languages: tuple[str, str],
-        vocabularies: tuple[Vocabulary, Vocabulary],
-        longest_sentence: int,
-    ) -> MosesPipeline:
+    def _restore(cls, folder: Path, settings: Settings) -> MosesPipeline:
         source, target = (_read_truecaser(folder / name) for name in TRUECASER_FILES.values())
-        return cls(languages, vocabularies, longest_sentence, (source, target), _read_merges(folder / MERGES_FILE))
+        return cls(*settings, (source, target), _read_merges(folder / MERGES_FILE))
 
 
 class _Encoder:
@@ -245,7 +257,6 @@ def count_tokens(
 # What the processes of a pool hold and do
 
 _tokens: dict[str, MosesTokens] = {}
-_pipeline: MosesPipeline | None = None
 
 
 def _become_counter(source_language: str, target_language: str) -> None:
@@ -258,19 +269,6 @@ def _count_chunk(task: tuple[Side, list[str]]) -> tuple[Side, TokenCounts]:
     for sentence in sentences:
         counts.add(_tokens[side].tokenize(sentence))
     return side, counts
-
-
-def _become_encoder(*state: Any) -> None:
-    global _pipeline
-    _pipeline = MosesPipeline(*state)
-
-
-def _encode_chunk(task: tuple[Side, list[str]]) -> tuple[array[int], list[int]]:
-    """Ids of all sentences end to end, which travel between processes faster than lists, and their lengths."""
-    side, sentences = task
-    assert _pipeline is not None
-    encoded = _pipeline.encode(sentences, side)
-    return array("I", chain.from_iterable(encoded)), [len(ids) for ids in encoded]
 
 
 def _read_truecaser(path: Path) -> Truecaser:

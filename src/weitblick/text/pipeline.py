@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
-from weitblick.config.recipe import TextSection
+from weitblick.common.errors import UserError
+from weitblick.common.recipe import TextSection
 from weitblick.documents.document import Document
-from weitblick.errors import UserError
-from weitblick.text.base import CHUNK, Side, TextPipeline, chunks, load
-from weitblick.text.cleaning import clean
-from weitblick.text.marian_pipeline import MarianPipeline
-from weitblick.text.moses_pipeline import MosesPipeline, count_tokens
-from weitblick.text.sentencepiece_pipeline import SentencePiecePipeline
+from weitblick.text.base import CHUNK, Side, TextPipeline, chunks, clean, load
 
 __all__ = ["Side", "TextPipeline", "learn_pipeline", "load_pipeline"]
 
-KINDS: dict[str, type[TextPipeline]] = {
-    kind.kind: kind for kind in (MosesPipeline, SentencePiecePipeline, MarianPipeline)
+KINDS = {
+    "moses": "moses_pipeline.MosesPipeline",
+    "sentencepiece": "sentencepiece_pipeline.SentencePiecePipeline",
+    "marian": "marian_pipeline.MarianPipeline",
 }
+"""The module and class of each kind of pipeline; a model needs one of them."""
 
 TrainingText = Iterable[Document] | tuple[Iterable[str], Iterable[str]]
 
 
 def load_pipeline(folder: str | Path) -> TextPipeline:
-    return load(folder, KINDS)
+    """The text pipeline that was saved in a folder."""
+    return load(folder, _class_of)
+
+
+def _class_of(kind: str) -> type[TextPipeline]:
+    module, _, name = KINDS[kind].partition(".")
+    found: type[TextPipeline] = getattr(import_module(f"weitblick.text.{module}"), name)
+    return found
 
 
 def learn_pipeline(corpus: TrainingText, section: TextSection, *, workers: int | None = None) -> TextPipeline:
@@ -37,13 +44,18 @@ def learn_pipeline(corpus: TrainingText, section: TextSection, *, workers: int |
     """
     languages = (section.source_language, section.target_language)
     how = (languages, section.merges, section.joint_vocabulary, section.longest_sentence)
-    if section.kind == MosesPipeline.kind:
+    if section.kind == "moses":
+        from weitblick.text.moses_pipeline import MosesPipeline, count_tokens
+
         counts = count_tokens(_sides(corpus), languages, workers)
         _check_found(counts[0].first, counts[1].first, languages)
         return MosesPipeline.learn(counts, *how)
+    from weitblick.text.sentencepiece_pipeline import PieceOptions, SentencePiecePipeline
+
     words = _count_words(_sides(corpus))
     _check_found(*words, languages)
-    return SentencePiecePipeline.learn(words, *how)
+    pieces = PieceOptions(tuple(section.symbols), tuple(section.words), section.split_digits)
+    return SentencePiecePipeline.learn(words, *how, pieces)
 
 
 def _count_words(text: Iterable[tuple[Side, list[str]]]) -> tuple[Counter[str], Counter[str]]:

@@ -19,28 +19,29 @@ from pydantic import BaseModel
 from torch import nn
 
 from weitblick import __version__
-from weitblick.batches.store import CorpusStore, prepare_store
-from weitblick.config.recipe import ContextSection, Recipe, StageSection
-from weitblick.distributed import World, join_world
-from weitblick.documents.corpora import read_documents
-from weitblick.documents.corpora.folders import files_of_part
-from weitblick.errors import UserError
-from weitblick.files import atomic_folder, make_folder, read_json, settle, sha256, write_json
-from weitblick.model.build import build
+from weitblick.checkpoints.folder import LoadedModel, build, load_model, save_model
+from weitblick.checkpoints.starting import start_from
+from weitblick.common.errors import UserError, parse_value
+from weitblick.common.files import atomic_folder, check_plain, make_folder, read_json, settle, sha256, write_json
+from weitblick.common.locks import run_lock
+from weitblick.common.process import World, join_world
+from weitblick.common.recipe import ContextSection, Recipe, StageSection
+from weitblick.common.threads import use_threads
+from weitblick.documents.corpora.formats import read_documents
+from weitblick.documents.corpora.reading import files_of_part
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.folder import LoadedModel, load_model, save_model
-from weitblick.text.pipeline import TextPipeline, learn_pipeline, load_pipeline
-from weitblick.threads import use_threads
+from weitblick.text.base import TextPipeline
+from weitblick.text.pipeline import learn_pipeline, load_pipeline
 from weitblick.training.dev_translation import DevBleu, translated_store
-from weitblick.training.lock import run_lock
 from weitblick.training.stage import StageRun
-from weitblick.training.task import StageTask
-from weitblick.validation import parse_value
+from weitblick.training.store import CorpusStore, prepare_store
+from weitblick.training.update import StageTask
 
 log = logging.getLogger("weitblick")
 
 MANIFEST_VERSION: Literal[1] = 1
 TRANSLATED_SHARE = {"reference": 0.0, "translation": 1.0, "mixed": 0.5}  # documents that read translations
+TRANSLATIONS = "stage1-translations"  # beside the folders of runs, which share it
 ORIGIN = ("imported_from", "license", "datasets")  # what a model's card says of it, whatever it is trained on later
 FREE_TO_CHANGE = {
     *("output", "threads", "device", "base", "stage"),
@@ -99,7 +100,7 @@ class _Run:
             _prepare(recipe, corpora, folder, base.pipeline if base else None)
         world.barrier()
         pipeline = load_pipeline(folder / "data" / "text")
-        stores = {name: CorpusStore(folder / "data" / name) for name in corpora if name != "test"}
+        stores = {name: CorpusStore(folder / "data" / name) for name in corpora if name != "text"}
         if world.first:
             for store in stores.values():
                 store.check(len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
@@ -131,6 +132,8 @@ class _Run:
         model = _new_model(recipe, ContextSection(), self.pipeline)
         if self.base is not None:  # trained on
             _take_over(model, self.base)
+        elif recipe.start is not None:
+            start_from(model.sentence, self.pipeline, load_model(recipe.start))
         stores = [self.stores["train"]]
         task = StageTask(
             "stage 1", folder, recipe.sentence_stage, stores, self.stores["dev"], recipe.seed, documents=False
@@ -143,7 +146,6 @@ class _Run:
         _take_over(model, sentence_model)
         stores = [self.stores["train"], *([self.stores["mix"]] if "mix" in self.stores else [])]
         share = TRANSLATED_SHARE[section.target_context] if model.reads_translations else 0.0
-        translated = [translated_store(sentence_model, store, self.world) for store in stores] if share else None
         task = StageTask(
             "stage 2",
             self.folder / "context",
@@ -153,10 +155,21 @@ class _Run:
             recipe.seed,
             documents=True,
             mix_share=recipe.data.mix_share,
-            translated=translated,
             translated_share=share,
         )
+        if share:
+            task = self._with_translations(task, sentence_model)
         return self._train_stage(task, model, result)
+
+    def _with_translations(self, task: StageTask, sentence_model: DocumentModel) -> StageTask:
+        """The task with the stage-1 model's translations of what its updates read and of dev as target context."""
+        cache = self.folder.parent / TRANSLATIONS
+        translated = [
+            translated_store(sentence_model, store, sorted(documents), cache, self.world)
+            for store, documents in zip(task.stores, task.documents_translated(self.world.size), strict=True)
+        ]
+        dev = translated_store(sentence_model, task.dev, range(len(task.dev)), cache, self.world)
+        return replace(task, translated=translated, dev_translated=dev)
 
     def _base(self) -> LoadedModel:
         """The model of another run, of which a part is to be added or changed and the rest is left as it is."""
@@ -168,7 +181,7 @@ class _Run:
 
     def _train_decisions(self, base: LoadedModel, result: Path) -> None:
         """A context layer that decides between a few words."""
-        from weitblick.training.deciding import train_decisions
+        from weitblick.training.decisions import train_decisions
 
         model = _new_model(self.recipe, self.recipe.context, self.pipeline).to(self.world.device)
         _take_over(model, base.model)
@@ -180,10 +193,10 @@ class _Run:
 
     def _train_memory(self, base: LoadedModel, result: Path) -> None:
         """A pointer to approved translations."""
-        from weitblick.training.memory import train_pointer
+        from weitblick.memory.training import train_pointer
 
         stores = self.stores["train"], self.stores["dev"]
-        figures = train_pointer(base, self.recipe, *stores, self.folder / "memory", self.quiet)
+        figures = train_pointer(base.model, base.pipeline, self.recipe, *stores, self.folder / "memory", self.quiet)
         save_model(result, base.model, base.pipeline, base.model_section, {**base.facts, **figures})
 
     def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
@@ -204,7 +217,7 @@ class _Run:
         )
         self._save(result, model, found)
         if self.world.first:
-            from weitblick.training.curves import draw_curves
+            from weitblick.common.logs import draw_curves
 
             try:
                 draw_curves(task.folder / "log.jsonl", task.folder / "curves.png")
@@ -219,7 +232,7 @@ class _Run:
 
 
 def _set_dropout(model: DocumentModel, section: StageSection) -> None:
-    from weitblick.sentence.layers import Dropout
+    from weitblick.model.layers import Dropout
 
     if section.dropout is not None:
         for module in model.modules():
@@ -287,9 +300,9 @@ def corpus_files(recipe: Recipe) -> dict[str, list[str]]:
     """The files of each corpus, checked to exist before anything long begins."""
     data, text = recipe.data, recipe.text
     corpora: dict[str, list[str]] = {}
-    for name in ("train", "dev", "mix"):
+    for name in ("train", "text", "dev", "mix"):
         given = getattr(data, name)
-        if given is None and name != "mix":
+        if given is None and name in ("train", "dev"):
             if data.dir is None:
                 raise UserError(f"data.{name} is not set", remedy="set data.dir=FOLDER, or data.train and data.dev")
             given = files_of_part(data.dir, name, (text.source_language, text.target_language))
@@ -303,18 +316,19 @@ def corpus_files(recipe: Recipe) -> dict[str, list[str]]:
 
 
 def _prepare(recipe: Recipe, corpora: dict[str, list[str]], folder: Path, given: TextPipeline | None) -> None:
-    """The text pipeline (learned on the training side, or stage 1's) and the stores, unless they are there."""
+    """The text pipeline (learned, or stage 1's) and the stores, unless they are there."""
     data = folder / "data"
     languages = (recipe.text.source_language, recipe.text.target_language)
     settle(data)
     if not (data / "text").exists():
-        documents = read_documents(corpora["train"], recipe.data.format, languages=languages)
+        learned_from = corpora.get("text", corpora["train"])
+        documents = read_documents(learned_from, recipe.data.format, languages=languages)
         pipeline = given or learn_pipeline(documents, recipe.text)
         with atomic_folder(make_folder(data) / "text") as temporary:
             pipeline.save(temporary)
     pipeline = load_pipeline(data / "text")
     for name, paths in corpora.items():
-        if not (data / name).exists():
+        if name != "text" and not (data / name).exists():
             prepare_store(read_documents(paths, recipe.data.format, languages=languages), pipeline, data / name)
 
 
@@ -332,6 +346,7 @@ def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> No
     values = recipe.model_dump(mode="json")
     hashes = {name: {p: sha256(p) for p in paths} for name, paths in corpora.items()}
     if path.exists():
+        check_plain(path, remedy="choose another output")
         old = parse_value(_Manifest, read_json(path), path, remedy="choose another output")
         differences = _differences(old.recipe, values)
         differences += [

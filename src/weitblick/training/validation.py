@@ -10,14 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import Batch
-from weitblick.batches.batching import DocumentPlan, SentencePlan, load_batch, load_documents
-from weitblick.batches.store import CorpusStore
-from weitblick.distributed import World
-from weitblick.intervals import Estimate, Resampling
+from weitblick.common.intervals import Estimate, Resampling
+from weitblick.common.process import World
+from weitblick.model.batch import Batch
+from weitblick.model.concatenation import batch_as_read
 from weitblick.model.context import ContextOptions, ModelOutput, Shared
 from weitblick.model.document_model import DocumentModel
-from weitblick.training.figures import ContextSums
+from weitblick.training.batching import DocumentPlan, SentencePlan, load_batch, load_documents
+from weitblick.training.store import CorpusStore
+from weitblick.training.update import ContextSums
 
 HIGHEST = 50.0  # of a loss whose perplexity is shown
 
@@ -96,16 +97,24 @@ class _Losses:
 
 @torch.no_grad()
 def validate(
-    model: DocumentModel, store: CorpusStore, plans: Sequence[SentencePlan | DocumentPlan], seed: int, world: World
+    model: DocumentModel,
+    store: CorpusStore,
+    plans: Sequence[SentencePlan | DocumentPlan],
+    seed: int,
+    world: World,
+    *,
+    translated: CorpusStore | None = None,
 ) -> Validation:
     """Each process takes its share of the plans; the sums are put together. Losses with and without context and with
-    that of another document differ behind the sentence model's own states: these are computed once."""
+    that of another document differ behind the sentence model's own states: these are computed once. `translated`: the
+    same documents with translations as targets, to be the target context where the plans say so."""
     training = model.training
     model.eval()
     partners = other_documents(store, seed)
     losses, reading = _Losses.zeros(len(store)), ContextSums()
     for plan in plans[world.rank :: world.size]:
-        batch = load_batch([store], plan).to(world.device)
+        batch = batch_as_read(model, load_batch([store], plan, None if translated is None else [translated]))
+        batch = batch.to(world.device)
         documents = _documents_of(plan, batch, store)
         shared = Shared()
         output = model(batch, shared=shared)
@@ -117,7 +126,8 @@ def validate(
         nobody = torch.zeros(batch.current.sentences, dtype=torch.bool, device=world.device)
         losses.none.index_add_(0, documents, _losses(model(batch, ContextOptions(use=nobody), shared=shared), batch))
         if partners is not None and isinstance(plan, DocumentPlan):
-            others = load_documents(store, [int(partners[part.document]) for part in plan.parts]).to(world.device)
+            numbers = [int(partners[part.document]) for part in plan.parts]
+            others = load_documents(translated or store, numbers).to(world.device)
             context = model.offer(others.source, others.target)
             losses.random.index_add_(0, documents, _losses(model(batch, context=context, shared=shared), batch))
     model.train(training)

@@ -10,8 +10,8 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from weitblick.batches.batch import pack_source, pack_target
-from weitblick.sentence.sentence_model import SentenceModel
+from weitblick.model.batch import pack_source, pack_target
+from weitblick.model.sentence_model import SentenceModel
 from weitblick.text.base import Side, TextPipeline
 
 WORD = re.compile(r"\w+(?:[-'’.]\w+)*|[^\w\s]")
@@ -114,8 +114,8 @@ def align(model: SentenceModel, pipeline: TextPipeline, pairs: Sequence[tuple[st
         numbers = list(range(len(part)))
         source = pack_source([sources[i] for i in part], [0] * len(part), numbers).to(device)
         target = pack_target([targets[i] for i in part], [0] * len(part), numbers)[0].to(device)
-        memory = model.encode(source.tokens, source.layout)
-        weights = model.source_weights(target.tokens, target.layout, memory, source.layout).float().cpu().numpy()
+        encoded = model.encode(source.tokens, source.layout)
+        weights = model.source_weights(target.tokens, target.layout, encoded, source.layout).float().cpu().numpy()
         for place, i in enumerate(part):
             own = weights[place, : len(targets[i]), : len(sources[i])]
             found[i] = _of_words(pipeline, pairs[i], sources[i], targets[i], own)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from weitblick.batches.layout import Layout
-from weitblick.errors import UserError
+from weitblick.common.errors import UserError
+from weitblick.model.batch import Layout
 from weitblick.model.context import Context
 from weitblick.model.document_model import DocumentModel
-from weitblick.sentence.candidates import NEVER_PRODUCED, NOT_FIRST, Allowed, Candidates
-from weitblick.text.special import BOS, EOS, UNK
-from weitblick.translation.track import Track
+from weitblick.model.modifiers import Allowed
+from weitblick.model.output import NEVER_PRODUCED, NOT_FIRST, Candidates
+from weitblick.text.base import BOS, EOS, UNK
+from weitblick.translation.degenerate import degenerate
+from weitblick.translation.forced import Forced
+from weitblick.translation.kept_states import BestStates
+
+if TYPE_CHECKING:
+    from weitblick.memory.terms import TermUse
 
 
 @dataclass(frozen=True)
@@ -29,48 +36,48 @@ class SearchOptions:
     length_factor: float = 2.0
     length_slack: int = 10
 
-    def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise UserError(f"a beam of {self.beam} holds no hypothesis", remedy="use 1 (greedy) or more")
-        if not 1 <= self.n_best <= self.beam:
-            raise UserError(
-                f"the {self.n_best} best of {self.beam} hypotheses cannot be given",
-                remedy="ask for at least 1 and at most as many as the beam holds",
-            )
-        if not self.length_penalty >= 0:
-            raise UserError(f"length penalty {self.length_penalty} is negative", remedy="use 0 or more")
-
     def most_words(self, source_words: Tensor) -> Tensor:
         return (source_words * self.length_factor).long().add_(self.length_slack).clamp_(min=1)
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Word ids without EOS; the score that ranks it; its log-probability, and that of each word and of EOS."""
+    """Word ids without EOS; the score that ranks it; its log-probability, and that of each word and of EOS; the terms
+    of its source, and whether it says them."""
 
     ids: list[int]
     score: float
     log_probability: float
     word_log_probabilities: list[float]
+    terms: tuple[TermUse, ...] = ()
 
 
 @torch.no_grad()
 def beam_search(
     model: DocumentModel,
-    memory: Tensor,
+    encoder_states: Tensor,
     source: Layout,
     context: Context | None,
     options: SearchOptions,
     allowed: Allowed | None = None,
-    track: Track | None = None,
+    best_states: BestStates | None = None,
+    forced: Forced | None = None,
+    source_repeats: Tensor | None = None,
 ) -> list[list[Hypothesis]]:
-    """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are `memory` [T, d];
-    allowed: the words to choose from, where that is not the vocabulary; track: is left with the decoder's states of the
-    best ones."""
+    """The n best hypotheses, best first, of every sentence of `source`, whose encoder states are given [T, d].
+
+    allowed         the words to choose from, where that is not the vocabulary
+    best_states     is left with the decoder's states of the best hypotheses
+    forced          how the hypotheses of each sentence begin, whatever the model would say
+    source_repeats  [S] which sources repeat themselves, as their translations may then; if given, hypotheses that no
+                    reader would take for a translation come behind all others
+    """
     if not source.sentences:
         return []
     greedy = options.beam == 1 and model.sentence.generation.stop != "never"
-    found = (_Greedy if greedy else _Search)(model, memory, source, context, options, allowed, track).run()
+    found = (_Greedy if greedy else _Search)(
+        model, encoder_states, source, context, options, allowed, best_states, forced, source_repeats
+    ).run()
     if not all(found):
         raise UserError(
             "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
@@ -109,10 +116,13 @@ class _Hypotheses:
     def merge(self, other: _Hypotheses) -> _Hypotheses:
         """The best K of both, of equal ones those of `self`."""
         count = self.scores.shape[1]
-        both = [torch.cat(pair, 1) for pair in zip(self._fields(), other._fields(), strict=True)]
-        order = torch.sort(both[0], dim=1, descending=True, stable=True).indices[:, :count]
+        both = _Hypotheses(*(torch.cat(pair, 1) for pair in zip(self._fields(), other._fields(), strict=True)))
+        return both.in_order(torch.sort(both.scores, dim=1, descending=True, stable=True).indices[:, :count])
+
+    def in_order(self, order: Tensor) -> _Hypotheses:
+        """Those in the places `order` [S, k], in this order."""
         deep = order[:, :, None].expand(-1, -1, self.ids.shape[2])
-        return _Hypotheses(*(x.gather(1, order if x.dim() == 2 else deep) for x in both))
+        return _Hypotheses(*(x.gather(1, order if x.dim() == 2 else deep) for x in self._fields()))
 
     def store(self, index: Tensor, other: _Hypotheses) -> None:
         count = self.scores.shape[1]
@@ -140,41 +150,48 @@ class _Batch:
     def __init__(
         self,
         model: DocumentModel,
-        memory: Tensor,
+        encoder_states: Tensor,
         source: Layout,
         context: Context | None,
         options: SearchOptions,
         allowed: Allowed | None,
-        track: Track | None = None,
+        best_states: BestStates | None = None,
+        forced: Forced | None = None,
+        source_repeats: Tensor | None = None,
     ) -> None:
         self.model, self.context, self.options, self.allowed = model, context, options, allowed
-        self.track = track
+        self.best_states, self.source_repeats = best_states, source_repeats
         self.generation = model.sentence.generation
         forbidden = self.generation.forbidden
-        self.forbidden = torch.tensor(forbidden, device=memory.device) if forbidden else None
-        self.cache = model.sentence.start(memory, source)
+        self.forbidden = torch.tensor(forbidden, device=encoder_states.device) if forbidden else None
+        self.cache = model.sentence.start(encoder_states, source)
         self.limits = options.most_words(source.lengths - 1)  # [S]
         if self.generation.longest is not None:
             self.limits = torch.full_like(self.limits, self.generation.longest - 2)  # without start and end
+        self.forced = forced
+        if forced is not None:
+            self.limits = torch.maximum(self.limits, forced.lengths + options.length_slack)
+        self.all_limits = self.limits  # of the sentences that have left, too
         self.next_limit = int(self.limits.min())
         self.longest = int(self.limits.max()) + 1
         self.documents, self.positions = source.documents, source.positions
-        self.sentences = torch.arange(source.sentences, device=memory.device)  # [S] those still in the batch
+        self.sentences = torch.arange(source.sentences, device=encoder_states.device)  # [S] those still in the batch
         self.tokens = torch.full_like(self.sentences, BOS)
         self.layout = self.step_layout(1)
-        self.begin(memory, source)
+        self.begin(encoder_states, source)
 
-    def begin(self, memory: Tensor, source: Layout) -> None:
+    def begin(self, encoder_states: Tensor, source: Layout) -> None:
         """What a kind of search keeps besides."""
 
     def candidates(self, step: int) -> Candidates:
         """The best words of every hypothesis."""
         words = self.model.step(self.tokens, self.cache, self.layout, self.context)
-        if self.track is not None and self.cache.latest is not None:
-            self.track.add(self.cache.latest)
+        if self.best_states is not None and self.cache.latest is not None:
+            self.best_states.add(self.cache.latest)
         first = NEVER_PRODUCED if step else NOT_FIRST
         wanted = 2 * self.options.beam
-        return words.best(wanted, first, self.forbidden, self.generation.renormalize, self.allowed)
+        found = words.best(wanted, first, self.forbidden, self.generation.renormalize, self.allowed)
+        return found if self.forced is None else self.forced.apply(found, words, step)
 
     def keep(self, staying: Tensor) -> None:
         """The sentences in these rows [S'] stay."""
@@ -184,6 +201,7 @@ class _Batch:
         if len(staying):
             self.cache.select_sentences(staying)
             self.allowed = None if self.allowed is None else self.allowed.select(staying)
+            self.forced = None if self.forced is None else self.forced.select(staying)
 
     def step_layout(self, hypotheses: int) -> Layout:
         """One token for each hypothesis; the same object as long as the rectangle is the same."""
@@ -192,8 +210,8 @@ class _Batch:
 
     def grew_from(self, rows: Tensor | None) -> None:
         """The hypotheses of the next step come from these rows of this one; None: each from its own."""
-        if self.track is not None:
-            self.track.grew_from(rows)
+        if self.best_states is not None:
+            self.best_states.grew_from(rows)
 
 
 class _Greedy(_Batch):
@@ -225,8 +243,8 @@ class _Greedy(_Batch):
                 self.layout, tokens = self.step_layout(1), tokens[staying]
             self.grew_from(staying)
             self.tokens = tokens
-        if self.track is not None:
-            self.track.end(final_rows, lengths)
+        if self.best_states is not None:
+            self.best_states.end(final_rows, lengths)
         rows = zip(ids.tolist(), words.tolist(), lengths.tolist(), strict=True)
         return [self._hypotheses(ids[:length], words[:length]) for ids, words, length in rows]
 
@@ -241,11 +259,12 @@ class _Search(_Batch):
     """`live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch when its n
     best are settled, or at its greatest length."""
 
-    def begin(self, memory: Tensor, source: Layout) -> None:
-        self.results = _Hypotheses.none(source.sentences, self.options.n_best, self.longest, memory)
-        self.finished = _Hypotheses.none(source.sentences, self.options.beam, self.longest, memory)
+    def begin(self, encoder_states: Tensor, source: Layout) -> None:
+        kept = self.options.n_best if self.source_repeats is None else self.options.beam
+        self.results = _Hypotheses.none(source.sentences, kept, self.longest, encoder_states)
+        self.finished = _Hypotheses.none(source.sentences, self.options.beam, self.longest, encoder_states)
         # The first step has one hypothesis a sentence, all later ones K.
-        self.sums = memory.new_zeros(source.sentences, 1, dtype=torch.float32)
+        self.sums = encoder_states.new_zeros(source.sentences, 1, dtype=torch.float32)
         self.ids = self.finished.ids[:, :1].clone()
         self.words = self.finished.words[:, :1].clone()
 
@@ -254,9 +273,18 @@ class _Search(_Batch):
         while len(self.sentences):
             self._advance(step)
             step += 1
-        if self.track is not None:
-            self.track.end(self.results.rows[:, 0], self.results.lengths[:, 0])
+        if self.source_repeats is not None:
+            self.results = self._sensible_first(self.source_repeats)
+        if self.best_states is not None:
+            self.best_states.end(self.results.rows[:, 0], self.results.lengths[:, 0])
         return self.results.lists()
+
+    def _sensible_first(self, source_repeats: Tensor) -> _Hypotheses:
+        """The n best results of every sentence; those that are no translations come behind all others."""
+        found = self.results
+        last = degenerate(found.ids, found.lengths, self.all_limits, source_repeats).to(torch.uint8)
+        last.masked_fill_(found.scores == -torch.inf, 2)  # a place without a hypothesis
+        return found.in_order(torch.sort(last, dim=1, stable=True).indices[:, : self.options.n_best])
 
     def _advance(self, step: int) -> None:
         beam = self.options.beam

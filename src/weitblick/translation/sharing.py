@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from weitblick.distributed import World
+from weitblick.common.process import World
 from weitblick.documents.document import Document, Sentence
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.results import TranslatedDocument, Translation
 from weitblick.translation.translator import Translator, windows
-from weitblick.translation.units import TranslatedDocument, Translation
 
 
 class Team:
@@ -27,15 +27,16 @@ class Team:
         translator: Translator,
         options: TranslationOptions,
         world: World,
-        watch: Callable[[Document], None] = lambda document: None,
+        watch: Callable[[Document], None] | None = None,
     ) -> None:
-        """`watch` is shown every translated document."""
+        """`watch` is called with every translated document."""
         self.translator, self.options, self.world, self.watch = translator, options, world, watch
 
     def translations(self, documents: Iterable[Document]) -> Iterator[TranslatedDocument]:
         """The translated documents, in order."""
         for translated in self._translations(documents):
-            self.watch(translated.document)
+            if self.watch is not None:
+                self.watch(translated.document)
             yield translated
 
     def _translations(self, documents: Iterable[Document]) -> Iterator[TranslatedDocument]:
@@ -68,7 +69,7 @@ def _plain_documents(documents: Sequence[Document]) -> list[Any]:
 def _plain_translations(translated: Sequence[TranslatedDocument]) -> list[Any]:
     return [
         [
-            [sentence.target, [[t.text, t.log_probability, t.length] for t in translations]]
+            [sentence.target, [[t.text, t.log_probability, t.length, list(map(asdict, t.terms))] for t in translations]]
             for sentence, translations in zip(one.document.sentences, one.translations, strict=True)
         ]
         for one in translated
@@ -81,8 +82,15 @@ def _restore(documents: Sequence[Document], plain: list[Any]) -> Iterator[Transl
         sentences = tuple(
             replace(sentence, target=target) for sentence, (target, _) in zip(document.sentences, rows, strict=True)
         )
-        translations = tuple(tuple(Translation(*fields) for fields in found) for _, found in rows)
+        translations = tuple(tuple(_translation(*fields) for fields in found) for _, found in rows)
         yield TranslatedDocument(replace(document, sentences=sentences), translations)
+
+
+def _translation(text: str, log_probability: float, length: int, terms: list[dict[str, Any]]) -> Translation:
+    from weitblick.memory.terms import Term, TermUse
+
+    uses = (TermUse(**{**use, "term": Term(**use["term"])}) for use in terms)
+    return Translation(text, log_probability, length, tuple(uses))
 
 
 def _send(value: Any, rank: int, world: World) -> None:

@@ -1,29 +1,95 @@
-"""Translating as the sentences come: each at once, with the sentences before it as context."""
+"""Translating as the sentences come: each at once, with the sentences before it as context.
+
+The past is kept projected, so that each sentence is read by the encoder and the context module once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import torch
 from pydantic import Field, ValidationError
+from torch import Tensor
 
-from weitblick.config.recipe import Section
+from weitblick.common.errors import UserError
+from weitblick.common.files import check_format_version, read_json, write_json
+from weitblick.common.recipe import Section
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
-from weitblick.files import check_format_version, read_json, write_json
-from weitblick.model.approved import Approved
-from weitblick.model.context import Context
+from weitblick.memory.approvals import HOW_TO_TRAIN, NO_POINTER, Approvals
+from weitblick.memory.reading_pointer import Approved
+from weitblick.model.context import Context, Sources
+from weitblick.model.context_module import Projected
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.history import History, PastSentence
-from weitblick.model.sources import Sources
 from weitblick.text.base import TextPipeline
-from weitblick.translation.approvals import HOW_TO_TRAIN, NO_POINTER, Approvals
-from weitblick.translation.beam import Hypothesis, beam_search
+from weitblick.text.units import Unit, Warn, split_documents
+from weitblick.translation.beam import Hypothesis
+from weitblick.translation.driver import Passes
 from weitblick.translation.options import TranslationOptions
-from weitblick.translation.units import Translation, Unit, Warn, join_documents, split_documents
+from weitblick.translation.results import Translation, join_documents
+
+
+@dataclass(frozen=True)
+class PastSentence:
+    """Where it stands, and the ids of its source and of its translation."""
+
+    position: int
+    source: Sequence[int]
+    target: Sequence[int]
+
+
+class History:
+    """Sentences so far. What one offers is computed when it is added, and again only if its translation changes.
+
+    Projected sentences are joined in runs that double in length, so that a sentence is copied a few times in all, not
+    once for every sentence that follows.
+    """
+
+    def __init__(self, model: DocumentModel) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+        self.sentences: list[PastSentence] = []
+        self._projected: list[Projected] = []  # of each sentence
+        self._runs: list[Projected] = []
+
+    def clear(self) -> None:
+        self.sentences, self._projected, self._runs = [], [], []
+
+    def context(self) -> Context | None:
+        return self.model.context_from(self._runs)
+
+    @torch.no_grad()
+    def add(self, sentence: PastSentence, states: Tensor | None = None) -> None:
+        """states [T, d]: the sentence model's own of its source, if they are there."""
+        self.sentences.append(sentence)
+        self._projected.append(self._project(sentence, states))
+        most = None if self.model.context is None else self.model.context.sentences
+        if most is not None:  # baselines read a few only; those before are not kept
+            self.sentences, self._projected = self.sentences[-most:], self._projected[-most:]
+            self._runs = self._projected
+            return
+        self._runs.append(self._projected[-1])
+        while len(self._runs) > 1 and self._runs[-2].layout.sentences <= self._runs[-1].layout.sentences:
+            self._runs[-2:] = [Projected.join(self._runs[-2:])]
+
+    @torch.no_grad()
+    def replace(self, sentence: PastSentence) -> None:
+        """Another translation of the sentence at this position; nothing if it is not kept any more."""
+        for index, old in enumerate(self.sentences):
+            if old.position == sentence.position:
+                self.sentences[index] = sentence
+                self._projected[index] = self._project(sentence)
+                if self._runs is not self._projected:
+                    self._runs = [Projected.join(self._projected)]
+
+    def _project(self, sentence: PastSentence, states: Tensor | None = None) -> Projected:
+        sources = Sources([sentence.source], [0], [sentence.position], self.device)
+        own = sources.encode(self.model.sentence) if states is None else states
+        return self.model.project(sources, own, [sentence.target])
+
 
 STREAM_VERSION = 2
 Id = Annotated[int, Field(ge=0, lt=2**31)]
@@ -80,8 +146,6 @@ class Stream:
                 remedy="stream with an online model, or without context (--no-context)",
             )
         self.model, self.pipeline, self.options, self.warn = model, pipeline, options, warn
-        self.search = options.of(model.sentence.generation).search
-        self.device = next(model.parameters()).device
         self.with_context = options.context and model.context is not None
         self.past = History(model)
         self.approvals = approvals
@@ -179,17 +243,18 @@ class Stream:
         self.warn(message.replace("sentence 1 of document stream", f"sentence {self.count + 1}"))
 
     def _translate(self, unit: Unit) -> list[Hypothesis]:
-        sources = Sources([unit.source], [0], [self.position], self.device)
-        states = sources.encode(self.model.sentence)
-        context = self.past.context() if self.with_context else None
+        unit = replace(unit, document=0, position=self.position)
+        past = (self.past.context() if self.with_context else None) or Context()
+        terms = None
+        if self.options.terms is not None:
+            from weitblick.translation.term_search import TermSearch
+
+            terms = TermSearch(self.options.terms, self.pipeline)
         pointer = self._pointer(unit)
-        if pointer is not None:
-            context = replace(context or Context(), pointer=pointer)
-        memory, _ = self.model.encode(sources.pack([0]), context, states=states)
-        allowed = self.options.allowed([unit.source], self.model.sentence)
-        (hypotheses,) = beam_search(self.model, memory, sources.layout(), context, self.search, allowed)
+        passes = Passes(self.model, [unit], self.options, pointer=pointer, past=past, term_search=terms)
+        (hypotheses,) = passes.translate()
         if self.with_context:
-            self.past.add(PastSentence(self.position, unit.source, hypotheses[0].ids), states)
+            self.past.add(PastSentence(self.position, unit.source, hypotheses[0].ids), passes.encoder_states)
         self.position += 1
         return hypotheses
 
@@ -198,4 +263,4 @@ class Stream:
         if self.approvals is None:
             return None
         confirmed = [self.confirmed[number] for number in sorted(self.confirmed)]
-        return self.approvals.pointer_for([*confirmed, replace(unit, position=self.position)], self.options.memory)
+        return self.approvals.pointer_for([*confirmed, unit], self.options.memory)

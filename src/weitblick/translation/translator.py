@@ -11,24 +11,29 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from weitblick.distributed import resolve_device
+from weitblick.checkpoints.folder import CONFIG, load_model
+from weitblick.checkpoints.installed import default_model
+from weitblick.common.errors import UserError
+from weitblick.common.files import settled_folder
+from weitblick.common.process import resolve_device
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
-from weitblick.files import settled_folder
-from weitblick.model.approved import Approved
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.folder import CONFIG, load_model
 from weitblick.text.base import TextPipeline
-from weitblick.translation.alignment import Alignment, align
-from weitblick.translation.approvals import Approvals
+from weitblick.text.units import Unit, Warn, split_documents
+from weitblick.translation.driver import translate_units
 from weitblick.translation.options import TranslationKeywords, TranslationOptions
-from weitblick.translation.streaming import Stream
-from weitblick.translation.units import TranslatedDocument, Unit, Warn, join_documents, split_documents
-from weitblick.translation.window import translate_units
+from weitblick.translation.results import TranslatedDocument, join_documents
 
-DEFAULT_MODEL = Path(__file__).parent.parent / "shipped"
+if TYPE_CHECKING:
+    from weitblick.memory.approvals import Approvals
+    from weitblick.memory.pointer import MemoryPointer
+    from weitblick.memory.reading_pointer import Approved
+    from weitblick.translation.alignment import Alignment
+    from weitblick.translation.streaming import Stream
+    from weitblick.translation.term_search import TermSearch
+
 WINDOW_WORDS = 8000
 """Words of source text that are read ahead so that sentences of many documents can be batched by their length."""
 
@@ -48,6 +53,8 @@ class Translator:
 
     def __init__(self, model: DocumentModel, pipeline: TextPipeline, *, warn: Warn = _warn) -> None:
         self.model, self.pipeline, self.warn = model, pipeline, warn
+        self.borrows = True
+        """Whether a model without a pointer to approved translations gets one when it meets some (see `approvals`)."""
 
     @classmethod
     def load(
@@ -64,11 +71,11 @@ class Translator:
         loaded = load_model(folder, resolve_device(device))
         model = loaded.model
         if quantize:
-            from weitblick.translation import quantization
+            from weitblick.fast import quantized
 
-            model = quantization.quantize_linears(loaded.model)
-            gain = quantization.gain(loaded.model, model)
-            if gain < quantization.WORTH:
+            model = quantized.quantize_linears(loaded.model)
+            gain = quantized.gain(loaded.model, model)
+            if gain < quantized.WORTH:
                 warn(f"8-bit layers run at {gain:.2f} of the speed of float32 on this processor: leave --int8 out")
         return cls(model, loaded.pipeline, warn=warn)
 
@@ -93,39 +100,61 @@ class Translator:
 
     def stream(self, **keywords: Unpack[TranslationKeywords]) -> Stream:
         """A document that comes sentence by sentence, for online models: `stream.translate(sentence)`."""
+        from weitblick.translation.streaming import Stream
+
         options = TranslationOptions(**keywords)
         able = options.memory is not None or self.model.pointer is not None
+        if options.memory is not None:
+            self.approvals.ready([], options.memory)  # not while somebody waits for a sentence
         return Stream(self.model, self.pipeline, options, self.warn, self.approvals if able else None)
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Alignment]:
         """For each (source, translation): which words of the translation come from which of the source."""
+        from weitblick.translation.alignment import align
+
         return align(self.model.sentence, self.pipeline, pairs)
 
     def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         """Some documents, all at once."""
         units = split_documents(documents, self.pipeline, self.warn)
-        found = translate_units(self.model, units, options, pointer=self.pointer_for(units, options))
+        pointer, terms = self.pointer_for(units, options), self.term_search(options)
+        found = translate_units(self.model, units, options, pointer, term_search=terms)
         return join_documents(documents, units, found, self.pipeline)
 
     def pointer_for(self, units: Sequence[Unit], options: TranslationOptions) -> Approved | None:
         """What these units may point at: the memory's pairs, and the locked sentences of their documents."""
-        if options.memory is None and self.model.pointer is None:
+        able = self.borrows or self.model.pointer is not None
+        if options.memory is None and not (able and any(unit.locked for unit in units)):
             return None
         return self.approvals.pointer_for(units, options.memory, locked=options.context)
 
+    def term_search(self, options: TranslationOptions) -> TermSearch | None:
+        """What follows the terms of some options; None if they have none."""
+        if options.terms is None:
+            return None
+        from weitblick.translation.term_search import TermSearch
+
+        return TermSearch(options.terms, self.pipeline)
+
     @cached_property
     def approvals(self) -> Approvals:
-        """Keeps the keys of approved translations; a model without a pointer has none."""
-        return Approvals(self.model, self.pipeline)
+        """Keeps the keys of approved translations. A model without a pointer takes over the shipped one's, fitted on
+        the text at hand, which is said once and stays in this process."""
+        from weitblick.memory.approvals import Approvals
 
+        return Approvals(self.model, self.pipeline, self._borrow if self.borrows else None)
 
-def default_model() -> Path:
-    if not DEFAULT_MODEL.is_dir():
-        raise UserError(
-            "no model is named, and none comes with this installation",
-            remedy="name a model folder, as in: weitblick translate RUN/best DOCUMENT",
+    def _borrow(self, texts: Sequence[str]) -> MemoryPointer | None:
+        from weitblick.translation.borrowed_pointer import borrow_pointer
+
+        borrowed = borrow_pointer(self.model, self.pipeline, texts) if self.borrows else None
+        if borrowed is None:
+            return None
+        self.warn(
+            "the model has no pointer to approved translations: it takes over the shipped model's, fitted on "
+            f"{borrowed.sentences} sentences of the text at hand"
         )
-    return DEFAULT_MODEL
+        return borrowed.pointer
 
 
 def as_document(text: Text) -> Document:

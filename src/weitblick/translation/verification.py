@@ -13,29 +13,29 @@ little (benchmarks/README.md has how often).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from weitblick.batches.batch import IdLists, Packed
-from weitblick.batches.layout import Layout
-from weitblick.context.module import Bank
-from weitblick.model.context import Context
+from weitblick.model.batch import IdLists, Layout, Packed
+from weitblick.model.context import Context, Sources
+from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.sources import Sources
-from weitblick.model.words import EXPECTED, Pointer, WordDistribution
-from weitblick.sentence.candidates import normalisers
-from weitblick.sentence.sentence_model import DecoderStates
+from weitblick.model.modifiers import Decided
+from weitblick.model.output import EXPECTED, Pointer, WordDistribution, normalisers
+from weitblick.model.sentence_model import DecoderStates
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import TranslationOptions
 
 ROUNDING = 1e-3
 """Nats by which logits may differ from one way to compute them to another."""
-GAINED, CLOSE = 0.1, 1.5
+GAINED, NEAR = 0.1, 1.5
 """Nats that another word must gain on that of the first translation, and by which it may then still be behind, for a
 beam to search the sentence again."""
+STEPS_AT_A_TIME = 4096
+"""Steps of first translations that read the context at a time."""
 
 
 def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
@@ -48,118 +48,29 @@ def is_greedy(options: TranslationOptions) -> bool:
     return options.search.beam == 1
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """Steps of first translations [n]: of which sentence, the decoder's states there, the word before and the word."""
-
-    sentences: Tensor
-    states: DecoderStates
-    previous: Tensor
-    labels: Tensor
-
-
-class Verification:
-    """As `changed_by_context`, without a pass of its own: it hears the decoder's states of first translations, and
-    keeps the steps that expect words between which context decides. For models that find first translations themselves.
-    """
-
-    def __init__(
-        self,
-        model: DocumentModel,
-        readers: Sources,
-        found: Sequence[Sequence[Hypothesis]],
-        greedy: bool,
-        pointer: Pointer | None = None,
-    ) -> None:
-        """readers: who reads where; found: the first translations, none of sentences that are searched anyway; greedy:
-        as of `is_greedy`; pointer: by which they were found, if there was one."""
-        self.model, self.readers, self.found, self.greedy, self.pointer = model, readers, found, greedy, pointer
-        self.kept: list[_Steps] = []
-
-    def hear(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
-        """The states of the translations of these sentences."""
-        labels = target.next_tokens()
-        searched = torch.tensor([bool(self.found[index]) for index in sentences], device=labels.device)
-        steps = self._expecting(states.final, labels, searched[target.layout.sentence])
-        if not len(steps):
-            return
-        of_steps = torch.tensor(sentences, device=steps.device)[target.layout.sentence[steps]]
-        own = DecoderStates(states.attended[steps], states.final[steps])
-        self.kept.append(_Steps(of_steps, own, target.tokens[steps], labels[steps]))
-
-    def _expecting(self, states: Tensor, labels: Tensor, among: Tensor) -> Tensor:
-        """Of steps, some of which are `among` those that count, the ones that expect words of `decides`. Few need a
-        softmax to be told: of all words these can only have less than of the one that is said."""
-        words = self.model.decides
-        assert words is not None
-        weight, bias = self.model.sentence.output()
-        own = (states * weight[labels]).sum(-1) + bias[labels]
-        together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
-        least = math.log(EXPECTED) - ROUNDING
-        possible = among & (together - own >= least)
-        if self.pointer is None:
-            # A word that is none of these keeps its probability, and none of these can have more than all of them.
-            possible &= torch.isin(labels, words) | (together > own - (0 if self.greedy else CLOSE) - ROUNDING)
-        steps = possible.nonzero()[:, 0]
-        normaliser, _ = normalisers(states[steps], weight, bias)
-        return steps[together[steps] - normaliser >= least]
-
-    def changed(self, bank: Bank | None) -> set[int]:
-        """The sentences whose translations would change once this context is read."""
-        if not self.kept:
-            return set()
-        final, attended, sentences = (
-            torch.cat(column)
-            for column in zip(*((s.states.final, s.states.attended, s.sentences) for s in self.kept), strict=True)
-        )
-        assert self.model.context is not None
-        each = self._layout(sentences, torch.ones_like(sentences))  # as a step of a search: kernels read it so
-        read = self.model.context(final, attended, each, bank).states
-        parts = read.split([len(steps.labels) for steps in self.kept])
-        return {number for steps, part in zip(self.kept, parts, strict=True) for number in self._changed(steps, part)}
-
-    def _layout(self, sentences: Tensor, lengths: Tensor) -> Layout:
-        """Of steps, so many of each of these sentences behind each other."""
-        places = self.readers.documents, self.readers.positions
-        documents, positions = (torch.as_tensor(x)[sentences.cpu()].to(lengths.device) for x in places)
-        return Layout(lengths, documents, positions)
-
-    def _changed(self, steps: _Steps, read: Tensor) -> list[int]:
-        """Of some steps whose states are `read` [n, d] once context is."""
-        softmax = self.model.softmax(steps.states)
-        before = WordDistribution(softmax)
-        if self.pointer is not None:
-            together = self._layout(*steps.sentences.unique_consecutive(return_counts=True))
-            packed = Packed(steps.previous, together)
-            before = replace(before, pointed=self.pointer.point(steps.states, softmax, packed))
-        decided = self.model.decided(torch.arange(len(read), device=read.device), read, steps.states.final)
-        differ = _steps_that_differ(before, replace(before, decided=decided), steps.labels, self.greedy)
-        return steps.sentences[differ].tolist()
-
-
 @torch.no_grad()
 def changed_by_context(
     model: DocumentModel,
     sources: Sources,
-    memory: Tensor,
+    encoder_states: Tensor,
     targets: IdLists,
     before: Context | None,
     context: Context | None,
     greedy: bool = False,
 ) -> Iterator[list[int]]:
-    """Part by part, the sentences whose translations would change between two contexts; memory [T, d]: the states of
-    all sources; targets: the translations found with `before`; greedy: as of `is_greedy`."""
+    """Part by part, the sentences whose translations would change between two contexts. encoder_states [T, d]: of all
+    sources; targets: the translations found with `before`; greedy: as of `is_greedy`."""
     # What decides between words changes no state: without a bank before, one pass tells both.
     pointers = [None if offered is None else offered.pointer for offered in (before, context)]
     once = (before is None or before.bank is None) and pointers[0] is pointers[1]
     first = 0
     for source, target, rows in sources.pairs(targets):
-        own = memory.index_select(0, rows)
-        now = model.decode(target, own, source.layout, context, sparing=True).words
+        own = encoder_states.index_select(0, rows)
+        now = model.decode(target, own, source.layout, context, words_only=True).words
         if once:
-            then = replace(now, decided=None)
+            then = now.without(Decided)
         else:
-            then = model.decode(target, own, source.layout, before, sparing=True).words
+            then = model.decode(target, own, source.layout, before, words_only=True).words
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
         changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens(), greedy)]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]
@@ -184,7 +95,102 @@ def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels
 
 def brought_near(before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
     """[n] where a word has gained on the label [n] between log-probabilities [n, V]: more than GAINED and half of what
-    it is then behind, which is less than CLOSE."""
+    it is then behind, which is less than NEAR."""
     behind_before, behind = (table.gather(1, labels[:, None]) - table for table in (before, after))
     gained = behind_before - behind
-    return ((behind < CLOSE) & (gained > GAINED + behind.clamp(min=0) / 2)).any(-1)
+    return ((behind < NEAR) & (gained > GAINED + behind.clamp(min=0) / 2)).any(-1)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Steps of first translations [n]: of which sentence, the decoder's states there, the word before and the word."""
+
+    sentences: Tensor
+    states: DecoderStates
+    previous: Tensor
+    labels: Tensor
+
+
+class Verification:
+    """The fast double of `changed_by_context`, for models that find first translations themselves.
+
+    It makes no pass of its own: the search that finds first translations hands it the decoder's states (`add`), of
+    which it keeps the steps that expect words between which context decides.
+    """
+
+    def __init__(
+        self,
+        model: DocumentModel,
+        readers: Sources,
+        found: Mapping[int, list[Hypothesis]],
+        greedy: bool,
+        pointer: Pointer | None = None,
+    ) -> None:
+        """readers: who reads where; found: the first translations, none of sentences that are searched anyway; greedy:
+        as of `is_greedy`; pointer: by which they were found, if there was one."""
+        self.model, self.readers, self.found, self.greedy, self.pointer = model, readers, found, greedy, pointer
+        self.kept: list[_Steps] = []
+
+    def add(self, sentences: Sequence[int], target: Packed, states: DecoderStates) -> None:
+        """Takes the decoder's states at all steps of the translations of these sentences."""
+        labels = target.next_tokens()
+        searched = torch.tensor([index in self.found for index in sentences], device=labels.device)
+        steps = self._expecting(states.final, labels, searched[target.layout.sentence])
+        if not len(steps):
+            return
+        of_steps = torch.tensor(sentences, device=steps.device)[target.layout.sentence[steps]]
+        own = DecoderStates(states.attended[steps], states.final[steps])
+        self.kept.append(_Steps(of_steps, own, target.tokens[steps], labels[steps]))
+
+    def _expecting(self, states: Tensor, labels: Tensor, among: Tensor) -> Tensor:
+        """Of steps, some of which are `among` those that count, the ones that expect words of `decides`. Few need a
+        softmax to be told: of all words these can only have less than of the one that is said."""
+        words = self.model.decides
+        assert words is not None
+        weight, bias = self.model.sentence.output()
+        own = (states * weight[labels]).sum(-1) + bias[labels]
+        together = torch.addmm(bias[words], states, weight[words].t()).logsumexp(-1)
+        least = math.log(EXPECTED) - ROUNDING
+        possible = among & (together - own >= least)
+        if self.pointer is None:
+            # A word that is none of these keeps its probability, and none of these can have more than all of them.
+            possible &= torch.isin(labels, words) | (together > own - (0 if self.greedy else NEAR) - ROUNDING)
+        steps = possible.nonzero()[:, 0]
+        normaliser, _ = normalisers(states[steps], weight, bias)
+        return steps[together[steps] - normaliser >= least]
+
+    def changed(self, bank: Bank | None) -> Iterator[list[int]]:
+        """Part by part, the sentences whose translations would change once this context is read."""
+        part: list[_Steps] = []
+        for number, steps in enumerate(self.kept, 1):
+            part.append(steps)
+            if number == len(self.kept) or sum(len(one.labels) for one in part) >= STEPS_AT_A_TIME:
+                yield self._changed(part, bank)
+                part = []
+
+    def _changed(self, part: Sequence[_Steps], bank: Bank | None) -> list[int]:
+        columns = ((steps.states.final, steps.states.attended, steps.sentences) for steps in part)
+        final, attended, sentences = (torch.cat(column) for column in zip(*columns, strict=True))
+        assert self.model.context is not None
+        each = self._layout(sentences, torch.ones_like(sentences))  # as a step of a search: kernels read it so
+        read = self.model.context(final, attended, each, bank).states.split([len(steps.labels) for steps in part])
+        return [number for steps, own in zip(part, read, strict=True) for number in self._changed_by(steps, own)]
+
+    def _layout(self, sentences: Tensor, lengths: Tensor) -> Layout:
+        """Of steps, so many of each of these sentences behind each other."""
+        places = self.readers.documents, self.readers.positions
+        documents, positions = (torch.as_tensor(x)[sentences.cpu()].to(lengths.device) for x in places)
+        return Layout(lengths, documents, positions)
+
+    def _changed_by(self, steps: _Steps, read: Tensor) -> list[int]:
+        """The sentences of some steps whose states are `read` [n, d] with context."""
+        softmax = self.model.softmax(steps.states)
+        before = WordDistribution(softmax)
+        if self.pointer is not None:
+            together = self._layout(*steps.sentences.unique_consecutive(return_counts=True))
+            packed = Packed(steps.previous, together)
+            before = before.then(self.pointer.point(steps.states, before, packed))
+        decided = self.model.decided(torch.arange(len(read), device=read.device), read, steps.states.final)
+        after = WordDistribution(softmax, (decided, *before.modifiers))
+        differ = _steps_that_differ(before, after, steps.labels, self.greedy)
+        return steps.sentences[differ].tolist()

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from weitblick.common.errors import UserError
 from weitblick.documents.corpora.reading import (
     DocumentBuilder,
     IdentifiedLine,
     Inputs,
+    LineWriter,
     Located,
     boundary_mismatch,
     group_by_document,
     pairs_of_lines,
+    refuse_second_side,
+    target_of,
 )
-from weitblick.documents.corpora.writing import LineWriter, refuse_second_side, target_of
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
 
 MOST_DIGITS = 18  # of a line number
 OPENING = "<d>"
@@ -160,6 +162,7 @@ def sides_of(streams: Sequence[IO[str]], paths: Sequence[str | Path], format: st
 
 
 def write_text(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
+    """A sentence a line, blank lines between documents."""
     sides = sides_of(streams, paths, "text")
     after: int | None = None
     for number, document in enumerate(documents):
@@ -196,6 +199,7 @@ def _close_text(sides: list[tuple[LineWriter, SideOf]], blank_after: int | None)
 
 
 def write_d_lines(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
+    """A sentence a line, a line `<d>` before each document."""
     sides = sides_of(streams, paths, "d-lines")
     after = 0
     for number, document in enumerate(documents):
@@ -220,6 +224,7 @@ def write_d_lines(documents: Iterable[Document], streams: Sequence[IO[str]], pat
 
 
 def write_docids(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
+    """A sentence a line, and a file with the document id of each."""
     if len(streams) < 2:
         raise UserError("the file of document ids is missing", where=paths[0], remedy="name it last among the outputs")
     sides = sides_of(streams[:-1], paths[:-1], "docids")

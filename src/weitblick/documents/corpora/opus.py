@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weitblick.documents.corpora.markup import events
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.evaluation_sets import events
 from weitblick.documents.corpora.reading import Inputs, LineSource, Located
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
 
 LONGER_THAN = 5
 

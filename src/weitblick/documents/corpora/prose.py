@@ -11,11 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from weitblick.common.errors import UserError
 from weitblick.documents.corpora.lines import sides_of
-from weitblick.documents.corpora.reading import Inputs, LineSource, Located
-from weitblick.documents.corpora.writing import refuse_second_side
+from weitblick.documents.corpora.reading import Inputs, LineSource, Located, refuse_second_side
 from weitblick.documents.document import Document, Sentence
-from weitblick.errors import UserError
 
 PARAGRAPH, TRAILING, LEADING = "paragraph", "trailing", "leading"
 NARROWEST_WRAPPED = 40  # characters: shorter lines are lists and verse rather than wrapped text
@@ -203,6 +202,7 @@ def split_exactly(text: str, split: Splitter) -> Iterator[tuple[str, str]]:
 
 
 def write_prose(documents: Iterable[Document], streams: Sequence[IO[str]], paths: Sequence[str | Path]) -> None:
+    """The documents as running text, with the white space that they were read with."""
     sides = sides_of(streams, paths, "prose")
     for number, document in enumerate(documents):
         if number:

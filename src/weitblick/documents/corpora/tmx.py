@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from html.entities import html5
+from itertools import islice
 from pathlib import Path
 from typing import IO, get_args
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from weitblick.documents.corpora.reading import DocumentBuilder, IdentifiedLine, Inputs, LineSource, Located
-from weitblick.documents.corpora.writing import LineWriter
+from weitblick.common.errors import UserError
+from weitblick.documents.corpora.reading import DocumentBuilder, IdentifiedLine, Inputs, LineSource, LineWriter, Located
 from weitblick.documents.document import Document, Sentence, TargetStatus
-from weitblick.errors import UserError
 
 DOCUMENT, STATUS = "x-document", "x-status"
 LANGUAGES, SOURCE_LANGUAGE = "languages", "srclang"
@@ -30,11 +31,14 @@ BETWEEN_WORDS = re.compile(rf"(?<=[\w.,;:!?…])[{PLACEHOLDER}{CODE}]*{PLACEHOLD
 BETWEEN_SPACES = re.compile(rf"(?:(?<= )|^)[{PLACEHOLDER}{CODE}]+ | [{PLACEHOLDER}{CODE}]+$")
 LAYOUT = re.compile(r"[ \t]*\n[ \t\n]*")  # white space counts in TMX, but lines are broken for the eye
 NO_XML = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]")
+LINES_TOGETHER = 200
+"""Lines that are given to the parser at once."""
 LEVEL = "x-ConfirmationLevel"
 UNCONFIRMED = ("Draft", "RejectedTranslation", "RejectedSignOff")
 """How Trados marks what no human stands for."""
 
 
+@cache
 def same_language(one: str, other: str) -> bool:
     """en is en-GB, whatever the case; en-US is not en-GB."""
     a, b = (name.lower().replace("_", "-").split("-") for name in (one, other))
@@ -161,17 +165,20 @@ class _Parser:
 
 def _spaced(text: str) -> str:
     """The text of an element, without codes and without the line breaks and indents of the file."""
+    if text.isprintable():  # neither a line break nor a code, as nearly all texts
+        return text
     text = LAYOUT.sub("\n", text).removeprefix("\n").removesuffix("\n").replace("\n", " ")
     text = BETWEEN_WORDS.sub(" ", BETWEEN_SPACES.sub("", text))
     return text.replace(PLACEHOLDER, "").replace(CODE, "")
 
 
 def read_tmx(inputs: Inputs) -> Iterator[Located]:
+    """The sentences of a translation memory, as documents by the property that names them."""
     source = inputs.sources[0]
     builder = DocumentBuilder()
     current: str | None = None
     metadata: dict[str, str] = {}
-    for row, metadata in _rows(source, inputs.languages):
+    for row, metadata in tmx_rows(source, inputs.languages):
         if builder.sentences and row.document != current:
             yield builder.finish(current or None, metadata)
         current = row.document
@@ -180,10 +187,11 @@ def read_tmx(inputs: Inputs) -> Iterator[Located]:
         yield builder.finish(current or None, metadata)
 
 
-def _rows(source: LineSource, wanted: tuple[str, str] | None) -> Iterator[tuple[IdentifiedLine, dict[str, str]]]:
-    """The sentences in the wanted languages, or else in the source language of the file and the first other one."""
+def tmx_rows(source: LineSource, wanted: tuple[str, str] | None) -> Iterator[tuple[IdentifiedLine, dict[str, str]]]:
+    """The sentences in the wanted languages, or else in the source language of the file and the first other one, each
+    with the metadata of its document; they are read as they are asked for."""
     parser, languages, seen = _Parser(source.path), wanted, set[str]()
-    usable = False
+    usable, metadata = False, dict[str, str]()
     for unit in _units(parser, source):
         languages = languages or _languages(parser.source_language, unit)
         seen.update(name for name, _ in unit.texts)
@@ -193,7 +201,7 @@ def _rows(source: LineSource, wanted: tuple[str, str] | None) -> Iterator[tuple[
         usable = True
         target = unit.text(languages[1])
         sentence = Sentence(text, target, None if target is None else unit.status(), unit.id)
-        metadata = {LANGUAGES: " ".join(languages), SOURCE_LANGUAGE: parser.source_language}
+        metadata = metadata or {LANGUAGES: " ".join(languages), SOURCE_LANGUAGE: parser.source_language}
         yield IdentifiedLine(unit.line, unit.properties.get(DOCUMENT, ""), sentence), metadata
     if seen and not usable:
         raise UserError(
@@ -212,8 +220,8 @@ def _languages(source: str, unit: _Unit) -> tuple[str, str] | None:
 
 
 def _units(parser: _Parser, source: LineSource) -> Iterator[_Unit]:
-    for line in source:
-        yield from parser.feed(line + "\n")
+    while lines := list(islice(source, LINES_TOGETHER)):
+        yield from parser.feed("\n".join(lines) + "\n")
     yield from parser.feed("", last=True)
 
 

@@ -1,14 +1,14 @@
 /* The explanation that is shown, and its attention, unpacked sentence by sentence when it is first asked for. The report
    has one explanation, the workbench another one for each row that is looked at. */
 
-let data = null;
-let encoder = true;
-let querySide = "source";
-let hasAttention = false;
-let influences = [];
-let influenceAt = new Map();
+export let data = null;
+export let encoder = true;
+export let querySide = "source";
+export let hasAttention = false;
+export let influences = [];
+export let influenceAt = new Map();
 
-function useExplanation(value) {
+export function useExplanation(value) {
   data = value;
   encoder = data.model.integration === "encoder";
   querySide = encoder ? "source" : "target";
@@ -23,7 +23,7 @@ function useExplanation(value) {
 }
 
 /* The words of a sentence as one string, as the reader sees them. */
-function plainText(side) {
+export function plainText(side) {
   const glued = new Set(side.glued);
   return side.text.map((word, index) => (index && !glued.has(index) ? " " : "") + word).join("");
 }
@@ -38,7 +38,7 @@ function readersOf(sentence, source) {
 }
 
 /* The words of the other side that belong to this one, heaviest first, as [index, weight]. */
-function alignedWith(side, sentence, word) {
+export function alignedWith(side, sentence, word) {
   return side === "target" ? data.sentences[sentence].alignment[word] ?? [] : readersOf(sentence, word);
 }
 
@@ -115,7 +115,7 @@ class Attention {
 const unpacked = new Map();
 
 /* A promise of the attention of one sentence, or of null where it attends to nothing. */
-function attentionOf(sentence) {
+export function attentionOf(sentence) {
   if (!unpacked.has(sentence)) unpacked.set(sentence, unpack(sentence));
   return unpacked.get(sentence);
 }

@@ -1,5 +1,8 @@
 /* Where context mattered: target words that it changed, ranked. */
 
+import { data, hasAttention, influences } from "./data.js";
+import { $, element, percent, signed } from "./elements.js";
+
 const ORDERS = {
   rank: ["changed choices first", null],
   gain: ["change in log-probability", (a, b) => Math.abs(b.gain) - Math.abs(a.gain)],
@@ -8,7 +11,7 @@ const ORDERS = {
 };
 const FIRST_SHOWN = 60;
 
-function buildInfluencePanel(actions) {
+export function buildInfluencePanel(actions) {
   $("influence-count").textContent = influences.length;
   if (!influences.length) {
     const words = hasAttention
@@ -96,4 +99,14 @@ function snippet(side, word) {
   }
   if (last < side.text.length) parts.push(" …");
   return parts;
+}
+
+/* What stands in the panel until a word is looked at. */
+export function showEmptyPanel(actions) {
+  const invitation = hasAttention
+    ? "Point at a word, click it, or move to it with the arrow keys, to see which sentences of the document it looked at."
+    : "Point at a word to see how probable the model found it.";
+  const first = influences.slice(0, 3);
+  const start = first.length ? [element("h3", {}, "Where context mattered most"), element("ol", { class: "influences" }, ...first.map((entry) => influenceItem(entry, actions)))] : [];
+  $("word-panel").replaceChildren(element("p", { class: "invitation" }, invitation), ...start);
 }

@@ -1,5 +1,12 @@
 /* Which word is looked at, and the ways to look at another. */
 
+import { alignedWith, data, hasAttention, influences, querySide, useExplanation } from "./data.js";
+import { $, HEAT_STEPS, count, element, percent } from "./elements.js";
+import { buildInfluencePanel, showEmptyPanel } from "./influence_panel.js";
+import { calm, coveredHeight, openPanel, setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
+import { buildRows, clearMarks, mark, markContext, rows, spanOf, wordOf } from "./text.js";
+import { showWord } from "./word_panel.js";
+
 let view = null; // { side, sentence, word, head, query, held }
 
 const actions = {
@@ -191,6 +198,7 @@ $("word-panel").addEventListener("keydown", (event) => {
 
 /* ---- tabs, theme, help ---- */
 
+setUpPanel();
 const showTab = setUpTabs(["word", "influence"]);
 setUpTheme();
 

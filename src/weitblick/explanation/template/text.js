@@ -1,10 +1,13 @@
 /* The document: a row for every sentence. Rows are plain text until they come near the window; then their words
    become elements. So a long document opens at once, and the browser's own search finds everything. */
 
-const SIDES = ["source", "target", "target_without"];
-const rows = [];
+import { data, encoder, influenceAt, plainText } from "./data.js";
+import { $, element, heat, percent, relative, signed } from "./elements.js";
 
-function buildRows() {
+const SIDES = ["source", "target", "target_without"];
+export const rows = [];
+
+export function buildRows() {
   const observer = new IntersectionObserver(
     (seen) => {
       for (const { isIntersecting, target } of seen) if (isIntersecting) hydrate(Number(target.dataset.sentence));
@@ -73,7 +76,7 @@ function wordElement(side, sentence, word, text, differs) {
 }
 
 /* The word an event happened on, as { side, sentence, word }, or null. */
-function wordOf(event) {
+export function wordOf(event) {
   const span = event.target.closest?.(".w");
   if (!span) return null;
   return {
@@ -83,24 +86,24 @@ function wordOf(event) {
   };
 }
 
-const spanOf = ({ side, sentence, word }) => hydrate(sentence)[side]?.[word];
+export const spanOf = ({ side, sentence, word }) => hydrate(sentence)[side]?.[word];
 
 /* Marks of the current selection in the document; `clearMarks` takes them all back. */
 let marked = [];
 
-function mark(node, name, value = "") {
+export function mark(node, name, value = "") {
   if (!node) return;
   node.setAttribute(`data-${name}`, value);
   marked.push([node, `data-${name}`]);
 }
 
-function clearMarks() {
+export function clearMarks() {
   for (const [node, name] of marked) node.removeAttribute(name);
   marked = [];
 }
 
 /* Tints the context sentences in their place in the document. */
-function markContext(entries, current) {
+export function markContext(entries, current) {
   const side = encoder ? "source" : "target";
   for (const { sentence, mass, words } of entries) {
     const { row } = rows[sentence];

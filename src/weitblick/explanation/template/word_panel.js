@@ -1,17 +1,11 @@
 /* The panel for one word: what it says about itself, and the context it looked at. */
 
-function showEmptyPanel(actions) {
-  const invitation = hasAttention
-    ? "Point at a word, click it, or move to it with the arrow keys, to see which sentences of the document it looked at."
-    : "Point at a word to see how probable the model found it.";
-  const first = influences.slice(0, 3);
-  const start = first.length ? [element("h3", {}, "Where context mattered most"), element("ol", { class: "influences" }, ...first.map((entry) => influenceItem(entry, actions)))] : [];
-  $("word-panel").replaceChildren(element("p", { class: "invitation" }, invitation), ...start);
-}
+import { alignedWith, attentionOf, data, encoder, hasAttention, querySide } from "./data.js";
+import { $, count, element, heat, meter, percent, relative, shape, signed } from "./elements.js";
 
 /* `view`: { side, sentence, word, head (null: all), query (the query word shown, if chosen) } */
-async function showWord(view, actions) {
-  const { side, sentence, word } = view;
+export async function showWord(view, actions) {
+  const { sentence } = view;
   const query = queryOf(view);
   const attention = query === null ? null : await attentionOf(sentence);
   if (!actions.isCurrent(view)) return null;

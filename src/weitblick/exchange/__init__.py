@@ -1,1 +1,0 @@
-"""Models from elsewhere and for elsewhere: Marian in; CTranslate2 and transformers out; the hub."""

@@ -1,0 +1,139 @@
+"""Articles and what goes with them: which words a noun may change before it, by language.
+
+Each row is a kind: words that take each other's place when the noun behind them has another gender, number or case.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from weitblick.memory.stems import base_language
+
+_GERMAN_STEMS = ["dies", "jen", "jed", "jeglich", "manch", "solch", "welch", "all", "beid"]
+_GERMAN_OWNERS = ["ein", "kein", "mein", "dein", "sein", "ihr", "unser", "euer"]
+
+KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "de": (
+        ("der", "die", "das", "des", "dem", "den"),
+        *(tuple(stem + ending for ending in ("er", "e", "es", "em", "en")) for stem in _GERMAN_STEMS),
+        *(tuple(stem + ending for ending in ("", "e", "er", "es", "em", "en")) for stem in _GERMAN_OWNERS),
+        ("im", "in der", "in den", "in dem"),
+        ("ins", "in die", "in den", "in das"),
+        ("zum", "zur", "zu den"),
+        ("vom", "von der", "von den"),
+        ("am", "an der", "an den"),
+        ("beim", "bei der", "bei den"),
+    ),
+    "en": (("a", "an"), ("this", "these"), ("that", "those")),
+    "fr": (
+        ("le", "la", "l'", "les"),
+        ("un", "une", "des"),
+        ("du", "de la", "de l'", "des"),
+        ("au", "à la", "à l'", "aux"),
+        ("ce", "cet", "cette", "ces"),
+        *((f"{one}on", f"{one}a", f"{one}es") for one in "mts"),
+    ),
+    "es": (
+        ("el", "la", "los", "las"),
+        ("un", "una", "unos", "unas"),
+        ("del", "de la", "de los", "de las"),
+        ("al", "a la", "a los", "a las"),
+        ("este", "esta", "estos", "estas"),
+    ),
+    "it": (
+        ("il", "lo", "la", "l'", "i", "gli", "le"),
+        ("un", "uno", "una", "un'"),
+        ("del", "dello", "della", "dell'", "dei", "degli", "delle"),
+        ("al", "allo", "alla", "all'", "ai", "agli", "alle"),
+        ("nel", "nello", "nella", "nell'", "nei", "negli", "nelle"),
+    ),
+    "nl": (("de", "het"), ("dit", "deze"), ("dat", "die"), ("ons", "onze")),
+    "pt": (
+        ("o", "a", "os", "as"),
+        ("um", "uma", "uns", "umas"),
+        ("do", "da", "dos", "das"),
+        ("no", "na", "nos", "nas"),
+        ("ao", "à", "aos", "às"),
+    ),
+}
+
+ADJECTIVE_ENDINGS = {"de": ("e", "en", "er", "es", "em")}
+"""Endings that take each other's place in an adjective before a noun."""
+
+LONGEST_ARTICLE = 2
+"""Words of an article with its preposition."""
+
+
+@cache
+def _kinds_of(language: str) -> dict[str, tuple[str, ...]]:
+    """Every article with all of its kind; of two kinds that share one, both."""
+    found: dict[str, tuple[str, ...]] = {}
+    for kind in KINDS.get(base_language(language), ()):
+        for one in kind:
+            found[one] = tuple(dict.fromkeys((*found.get(one, ()), *kind)))
+    return found
+
+
+def is_article(word: str, language: str) -> bool:
+    """Whether a word is an article or something like it."""
+    return bool(word) and word.lower() in _kinds_of(language)
+
+
+def alternatives(article: str, language: str) -> tuple[str, ...]:
+    """All articles of the kind of one, itself among them, with its capital letter; nothing if it is none."""
+    kind = _kinds_of(language).get(article.lower(), ())
+    return tuple(one[0].upper() + one[1:] for one in kind) if article[:1].isupper() else kind
+
+
+def other_endings(word: str, language: str) -> tuple[str, ...]:
+    """An adjective with each ending that one may have before a noun, itself among them; nothing if it has none."""
+    endings = ADJECTIVE_ENDINGS.get(base_language(language), ())
+    own = max(
+        (ending for ending in endings if word.endswith(ending) and len(word) > len(ending) + 2), key=len, default=""
+    )
+    stem = word[: len(word) - len(own)]
+    return tuple(stem + ending for ending in endings) if own and word[0].islower() else ()
+
+
+_DEFINITE = {
+    "er": ("der",), "e": ("die",), "es": ("das", "des"), "em": ("dem",), "en": ("den",),
+    "der": ("der",), "die": ("die",), "das": ("das",), "des": ("des",), "dem": ("dem",), "den": ("den",),
+    "im": ("dem",), "zum": ("dem",), "vom": ("dem",), "am": ("dem",), "beim": ("dem",), "ins": ("das",),
+    "zur": ("der",),
+}  # fmt: skip
+
+
+def fits(article: str, articles: frozenset[str]) -> bool:
+    """Whether a German article goes with a noun before which these definite articles may stand."""
+    word = article.lower().split()[-1]
+    if word in _GERMAN_OWNERS:  # ein, kein, mein: of masculine nouns as der, of neuter ones as das
+        return "das" in articles or {"der", "dem"} <= articles
+    ending = next((ending for ending in ("em", "en", "er", "es", "e") if word.endswith(ending)), "")
+    return bool(articles & set(_DEFINITE.get(word) or _DEFINITE.get(ending, ARTICLES)))
+
+
+ARTICLES = ("der", "die", "das", "des", "dem", "den")
+
+
+def ending_fits(article: str, adjective: str, articles: frozenset[str] | None) -> bool:
+    """Whether the ending of a German adjective goes with an article and with a noun before which these definite
+    articles stand, as far as that is known: der neue, dem neuen; ein neuer or neues, einen neuen."""
+    word = article.lower().split()[-1]
+    if word in _GERMAN_OWNERS:
+        if articles is None or not articles & {"das", "dem"}:
+            return adjective.endswith(("er", "es"))
+        return adjective.endswith("es" if "das" in articles else "er")
+    if word.endswith(("em", "en", "es")) or word in ("im", "zum", "vom", "am", "beim", "zur", "des", "dem", "den"):
+        return adjective.endswith("en") or (word.endswith("es") and adjective.endswith("e"))
+    return adjective.endswith(("e", "en"))
+
+
+def kind_of_noun(articles: frozenset[str] | None) -> str | None:
+    """Nouns of one kind take the same articles: neuter, masculine, or feminine and plural; None: nobody knows."""
+    if articles is None:
+        return None
+    if "das" in articles:
+        return "neuter"
+    if "dem" in articles:
+        return "masculine"
+    return "feminine or plural" if "die" in articles else None

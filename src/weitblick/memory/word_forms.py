@@ -1,0 +1,226 @@
+"""All inflected forms of a word or of a term of several words, by language.
+
+A list of forms comes with the package (`forms/`; `forms_building` makes it); of words that it does not have, simplemma
+is asked. A compound is inflected as its last part is: *Dorschquoten* as *Quoten*. A word that nobody knows has the form
+that was given, and in German a genitive.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from itertools import islice, product
+
+from weitblick.memory.articles import is_article, other_endings
+from weitblick.memory.stems import base_language
+
+SHORTEST_HEAD = 4
+"""Letters of the last part of a compound."""
+SHORTEST_PART = 4
+"""Letters of each part of a compound of two words."""
+MOST_FORMS = 40
+"""Of a term: every one is tried."""
+FORM = re.compile(r"(\d+)(.*)")
+_LINKING = {
+    "de": "an auf aus bei durch für gegen in im mit nach ohne über um und unter von vom vor zu zum zur zwischen",
+    "fr": "à au aux avec dans de des du en et par pour sans sur",
+    "es": "a al con de del en para por sin sobre y",
+    "it": "a con da del della dei di e in per senza su",
+}
+LINKING = {language: frozenset(words.split()) for language, words in _LINKING.items()}
+"""Words behind which nothing of a term is inflected: Vertrag *über* die Arbeitsweise."""
+
+
+class WordForms:
+    """The forms of the words of one language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = base_language(language)
+        self._listed, self._lemmas = _listed(self.language)
+        self._of_term: dict[str, tuple[str, ...]] = {}
+
+    def of(self, term: str) -> tuple[str, ...]:
+        """All forms of a term, the given one first."""
+        if term not in self._of_term:
+            words = term.split()
+            found = [" ".join(words), *(self._of_words(words) if words else ())]
+            self._of_term[term] = tuple(islice(dict.fromkeys(found), MOST_FORMS))
+        return self._of_term[term]
+
+    def lemma(self, word: str) -> str:
+        """The basic form of a word, of a compound by its last part; the word itself if nobody knows."""
+        if word in self._lemmas:
+            return self._lemmas[word]
+        for start in range(2, len(word) - SHORTEST_HEAD + 1) if self.language == "de" and word[:1].isupper() else ():
+            tail = word[start].upper() + word[start + 1 :]
+            if tail in self._lemmas:
+                own = self._lemmas[tail]
+                return word[:start] + own[0].lower() + own[1:]
+        return word
+
+    def knows(self, word: str) -> bool:
+        """Whether a word, as it is spelled, is a lemma or a form of the list."""
+        return word in self._listed
+
+    def is_noun(self, word: str) -> bool:
+        """Whether a word with a capital letter is of the list, or a compound of two that are."""
+        parts = ((word[:cut], word[cut:].capitalize()) for cut in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1))
+        return self.knows(word) or any(
+            self.knows(last) and (self.knows(first) or self.knows(first.removesuffix("s"))) for first, last in parts
+        )
+
+    def articles(self, form: str) -> frozenset[str] | None:
+        """The definite articles that stand before a form of a noun, in German; None if that is not known. Those of a
+        compound are those of its last part."""
+        if self.language != "de":
+            return None
+        known = _articles(self.language)
+        linking = LINKING[self.language]
+        words = form.split()
+        head = words[next((n for n, word in enumerate(words) if n and word in linking), len(words)) - 1]
+        found = _of_head(head, known) or _of_genitive(head, known)
+        if found is None and head.endswith("n") and head[:-1] in self._listed:
+            return frozenset({"den"})  # Dorschen, where there is Dorsche
+        return found
+
+    def is_plural(self, form: str, lemma: str) -> bool | None:
+        """Whether a form of a German noun is a plural and nothing else (True), or a singular (False); None: it may be
+        both, or nobody knows."""
+        own, other = self.articles(form), [self.articles(one) for one in self.of(lemma) if one != form]
+        if own is None:
+            return None
+        if own & {"das", "dem", "des"}:
+            return None if "die" in own else False
+        if form == lemma:
+            return False if any(one is not None and "die" in one for one in other) else None
+        return True if own & {"die", "den"} else None
+
+    def inflects(self, term: str) -> bool:
+        """Whether forms of the last word of a term are known, so that nothing else is one."""
+        words = term.split()
+        return len(words) > 1 or (len(words) == 1 and bool(self._listed.get(term) or self._of_compound(term)))
+
+    def _of_words(self, words: list[str]) -> list[str]:
+        """Of a term of several words its last one before a preposition is inflected, and what stands before that has
+        each ending of an adjective."""
+        linking = LINKING.get(self.language, frozenset[str]())
+        breaks = (n for n, w in enumerate(words) if n and (w in linking or is_article(w, self.language)))
+        head = next(breaks, len(words)) - 1
+        before = [other_endings(word[0].lower() + word[1:], self.language) for word in words[:head]]
+        capital = [word[0].isupper() for word in words[:head]]
+        endings = range(max((len(own) for own in before), default=1) or 1)
+        found = []
+        for ending, form in product(endings, self._of_word(words[head])):
+            adjectives = [
+                _like(own[ending], is_capital) if own else word
+                for word, own, is_capital in zip(words[:head], before, capital, strict=True)
+            ]
+            found.append(" ".join((*adjectives, form, *words[head + 1 :])))
+        return found
+
+    def _of_word(self, word: str) -> list[str]:
+        found = self._listed.get(word) or self._of_compound(word) or _from_simplemma(word, self.language)
+        if not found and self.language == "de" and word[:1].isupper() and not word.isupper() and word.isalpha():
+            found = [] if word[-1] in "sßxz" else [f"{word}s"]
+        return [word, *found]
+
+    def _of_compound(self, word: str) -> list[str]:
+        if self.language not in ("de", "nl", "sv", "da", "no", "nb"):
+            return []
+        for start in range(2, len(word) - SHORTEST_HEAD + 1):
+            tail = word[start:]
+            head = tail[0].upper() + tail[1:] if word[0].isupper() and self.language == "de" else tail
+            forms = self._listed.get(head)
+            if forms:
+                return [word[:start] + form[0].lower() + form[1:] for form in forms]
+        return []
+
+
+def _of_head(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
+    """The articles of a noun; of a rare one, those of the last part of a compound as well."""
+    own = known.get(word)
+    if own is not None and len(own) > 1:
+        return own
+    tails = (word[start].upper() + word[start + 1 :] for start in range(2, len(word) - SHORTEST_HEAD + 1))
+    of_tail = next((known[tail] for tail in tails if tail in known and word[:1].isupper()), None)
+    return own if of_tail is None else of_tail | (own or frozenset())
+
+
+def _of_genitive(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
+    """des, of a word with the s of a masculine or neuter noun."""
+    for ending in ("es", "s"):
+        own = _of_head(word.removesuffix(ending), known) if word.endswith(ending) else None
+        if own is not None and ("das" in own or {"der", "dem"} <= own):
+            return frozenset({"des"})
+    return None
+
+
+@cache
+def word_forms(language: str) -> WordForms:
+    """The forms of a language, read once."""
+    return WordForms(language)
+
+
+def _like(word: str, is_capital: bool) -> str:
+    return word[0].upper() + word[1:] if is_capital else word
+
+
+@cache
+def _listed(language: str) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """The other forms of every lemma of the list and of every form, and the lemma of each."""
+    path = resources.files("weitblick.memory") / "forms" / f"{language}.txt.xz"
+    if not path.is_file():
+        return {}, {}
+    found: dict[str, list[str]] = {}
+    lemmas: dict[str, str] = {}
+    others: defaultdict[str, list[str]] = defaultdict(list)
+    for line in lzma.decompress(path.read_bytes()).decode().split("\n"):
+        lemma, *codes = line.split("\t")
+        forms = [_decoded(lemma, code) for code in codes]
+        found[lemma] = forms
+        lemmas[lemma] = lemma
+        for form in forms:
+            others[form] = [lemma, *forms]
+            lemmas.setdefault(form, lemma)
+    return {**others, **found}, lemmas | {lemma: lemma for lemma in found}
+
+
+@cache
+def _articles(language: str) -> dict[str, frozenset[str]]:
+    path = resources.files("weitblick.memory") / "forms" / f"{language}.articles.txt.xz"
+    if not path.is_file():
+        return {}
+    found: dict[str, frozenset[str]] = {}
+    for line in lzma.decompress(path.read_bytes()).decode().split("\n"):
+        articles, nouns = line.split("\t")
+        found.update(dict.fromkeys(nouns.split(" "), frozenset(articles.split())))
+    return found
+
+
+def _decoded(lemma: str, code: str) -> str:
+    matched = FORM.fullmatch(code)
+    assert matched is not None
+    return lemma[: len(lemma) - int(matched[1])] + matched[2]
+
+
+@cache
+def _from_simplemma(word: str, language: str) -> list[str]:
+    """The forms that simplemma's list has for a lemma; nothing for a language that it does not know."""
+    return _inverted(language).get(word, [])
+
+
+@cache
+def _inverted(language: str) -> dict[str, list[str]]:
+    from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES, DefaultDictionaryFactory
+
+    if language not in SUPPORTED_LANGUAGES:
+        return {}
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for form, lemma in DefaultDictionaryFactory().get_dictionary(language).items():
+        if form != lemma:
+            found[lemma].append(form)
+    return dict(found)

@@ -1,1 +1,0 @@
-"""Scores of translations: BLEU, chrF, TER, METEOR, significance, comparison."""

@@ -1,1 +1,0 @@
-"""What a model does with its context: contrastive suites, use of context."""

@@ -1,1 +1,0 @@
-"""Sentence-level models, context-agnostic: Transformer and RNNSearch, their layers and the loss."""

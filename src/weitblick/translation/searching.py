@@ -1,0 +1,82 @@
+"""Searching the translations of many sentences: batches of like length, each searched at once, with progress told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from torch import Tensor
+
+from weitblick.model.context import Context, Sources
+from weitblick.model.document_model import DocumentModel
+from weitblick.translation.beam import Hypothesis, SearchOptions, beam_search
+from weitblick.translation.degenerate import repeats
+from weitblick.translation.forced import Forced
+from weitblick.translation.kept_states import BestStates
+from weitblick.translation.options import TranslationOptions
+
+Advance = Callable[[int], None]
+
+_advance: ContextVar[Advance | None] = ContextVar("advance", default=None)
+
+
+@contextmanager
+def reporting(advance: Advance) -> Iterator[None]:
+    """In the block, `advance` is called with the number of sentences done, once for each pass over them."""
+    token = _advance.set(advance)
+    try:
+        yield
+    finally:
+        _advance.reset(token)
+
+
+def report(sentences: int) -> None:
+    """Tells whoever shows progress that so many sentences are done."""
+    advance = _advance.get()
+    if advance is not None:
+        advance(sentences)
+
+
+def search_batch(
+    model: DocumentModel,
+    sources: Sources,
+    batch: Sequence[int],
+    encoder_states: Tensor,
+    context: Context | None,
+    options: TranslationOptions,
+    search: SearchOptions,
+    best_states: BestStates | None = None,
+    forced: Forced | None = None,
+) -> list[list[Hypothesis]]:
+    """The hypotheses of some of the sources. encoder_states [T, d]: of all sources, without context; best_states: is
+    left with the decoder's states of the best hypotheses; forced: how those of each source begin, in a second search
+    that is no progress."""
+    packed = sources.pack(batch)
+    states, _ = model.encode(packed, context, states=encoder_states.index_select(0, sources.rows(batch)))
+    allowed = options.allowed([sources.ids[index] for index in batch], model.sentence)
+    repeated = None
+    if search.beam > 1:
+        repeated = repeats(packed.layout.pad(packed.tokens), packed.layout.lengths)
+    found = beam_search(model, states, packed.layout, context, search, allowed, best_states, forced, repeated)
+    if forced is None:
+        report(len(batch))
+    return found
+
+
+def batches_by_length(sources: Sources, chosen: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Batches of at most `tokens`, and twice that when padded; at least one sentence each, the longest first. So a few
+    sentences of any length, as a second pass has them, are one batch."""
+    order = sorted(chosen, key=lambda index: (-int(sources.lengths[index]), index))
+    batch: list[int] = []
+    total = 0
+    for index in order:
+        length = int(sources.lengths[index])
+        padded = (len(batch) + 1) * int(sources.lengths[batch[0] if batch else index])
+        if batch and (total + length > tokens or padded > 2 * tokens):
+            yield batch
+            batch, total = [], 0
+        batch.append(index)
+        total += length
+    if batch:
+        yield batch

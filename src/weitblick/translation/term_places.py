@@ -1,0 +1,233 @@
+"""Where a term belongs in a translation, and every way to say it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from weitblick.memory.articles import (
+    LONGEST_ARTICLE,
+    alternatives,
+    ending_fits,
+    fits,
+    is_article,
+    kind_of_noun,
+    other_endings,
+)
+from weitblick.memory.word_forms import word_forms
+from weitblick.translation.alignment import Alignment
+
+MOST_ADJECTIVES = 2
+"""Words between an article and a term that may be adjectives of it."""
+DROPPED = 0.2
+"""Share of the nearest word below which the translation has left a term out: it is put beside that word."""
+SHARED, SHARED_OF_BEST = 0.25, 0.4
+"""Share, and part of the greatest share, from which on a source word stands behind a word."""
+SHORTEST_PART = 3
+"""Letters of a part of a compound."""
+
+
+@dataclass(frozen=True)
+class TermPlace:
+    """The characters [start, end) of a translation that a term takes the place of; article: where the one before it
+    begins, if there is one; adjectives: the words between them; shared: it stands for other source words as well."""
+
+    text: str
+    start: int
+    end: int
+    article: int | None = None
+    adjectives: tuple[str, ...] = ()
+    shared: bool = False
+
+    @property
+    def words(self) -> str:
+        """What stands there now."""
+        return self.text[self.start : self.end]
+
+    @classmethod
+    def of(cls, text: str, start: int, end: int, alignment: Alignment, language: str) -> TermPlace | None:
+        """The place of the characters [start, end) of a source."""
+        span = alignment.target_span(start, end)
+        if span is None:
+            return None
+        words, (first, last) = alignment.target, span
+        spelled = [text[begin:stop] for begin, stop in words]
+        while last - first > 1 and is_article(spelled[first], language):
+            first += 1
+        while last - first > 1 and not spelled[last - 1][0].isalnum():
+            last -= 1
+        chosen = [begin < end and start < stop for begin, stop in alignment.source]
+        if float(alignment.weights[first:last][:, chosen].sum(1).max()) < DROPPED or not spelled[first][0].isalnum():
+            return cls(text, words[first][0], words[first][0])
+        before = first
+        while before and first - before < MOST_ADJECTIVES and other_endings(spelled[before - 1], language):
+            if is_article(spelled[before - 1], language):
+                break
+            before -= 1
+        adjectives = tuple(spelled[before:first])
+        shared = last - first == 1 and _shared(alignment, first, chosen)
+        for size in range(LONGEST_ARTICLE, 0, -1):
+            begin = before - size
+            if begin >= 0 and is_article(" ".join(spelled[begin:before]), language):
+                return cls(text, words[first][0], words[last - 1][1], words[begin][0], adjectives, shared)
+        return cls(text, words[first][0], words[last - 1][1], None, adjectives, shared)
+
+
+def _shared(alignment: Alignment, word: int, chosen: Sequence[bool]) -> bool:
+    """Whether a word of the translation stands for other source words than the chosen ones, too."""
+    shares = alignment.weights[word]
+    others = [float(share) for share, own in zip(shares, chosen, strict=True) if not own]
+    return max(others, default=0.0) >= max(SHARED, SHARED_OF_BEST * float(shares.max()))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A translation with a term in it, in parts: up to the article, article and adjectives, the term, the rest; open:
+    the word of the term may go on; penalty: nats by which its number or article speaks against it;
+    same_kind: a noun of the gender and number of the one before, with which the rest agrees already."""
+
+    before: str
+    article: str
+    adjectives: tuple[str, ...]
+    form: str
+    rest: str
+    open: bool = False
+    penalty: float = 0.0
+    same_kind: bool = False
+
+    @property
+    def beginning(self) -> str:
+        """Up to the end of the term."""
+        return f"{self.before}{' '.join((*([self.article] if self.article else []), *self.adjectives, self.form))}"
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self.beginning + self.rest
+
+
+def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: str) -> list[Candidate]:
+    """Every form with every article of the kind of the one before it."""
+    begin = place.start - len(" ".join((*place.adjectives, "")) if place.adjectives else "")
+    begin = place.start if place.text[begin : place.start].split() != list(place.adjectives) else begin
+    adjectives = place.adjectives if begin < place.start else ()
+    article = "" if place.article is None else place.text[place.article : begin].strip()
+    before = place.text[: begin if place.article is None else place.article]
+    rest = place.text[place.end :] if place.end > place.start else f" {place.text[place.end :]}"
+    articles = dict.fromkeys((article, *alternatives(article, language))) if article else {"": None}
+    starts = not before.strip() and not article and not adjectives
+    compounds = [] if is_kept else list(_compounds(place.words, forms, language))
+    ways = [(form, False) for form in compounds]
+    if not compounds or not place.shared:
+        ways += [(form, place.shared and not is_kept) for form in forms]
+    pairs = [(one, form, may_go_on) for one in articles for form, may_go_on in ways]
+    fitting = pairs if is_kept else [pair for pair in pairs if _agree(pair[0], pair[1], language)]
+    known = word_forms(language)
+    kind = kind_of_noun(known.articles(place.words.split()[-1])) if place.words.strip() else None
+    found = []
+    for one, form, may_go_on in fitting or pairs:
+        same_kind = is_kept or (kind is not None and kind == kind_of_noun(known.articles(form)))
+        said = _capital(form) if starts and not is_kept else form
+        penalty = OTHER_ARTICLE if same_kind and one != article else 0.0
+        found.append(Candidate(before, one, adjectives, said, rest, may_go_on, penalty, same_kind))
+    return found
+
+
+OTHER_ARTICLE = 2.0
+"""Nats against another article where the new noun takes the one that stands there, as the noun of before did."""
+NO_SINGULAR, NO_PLURAL = 2.0, 4.0
+"""Nats against a plural where the source has a singular, and the other way round."""
+
+
+def is_plural(said: str, term: str) -> bool | None:
+    """Whether words of an English source are the plural of a term; None if the term is a plural itself."""
+    ours, theirs = said.lower().split()[-1:], term.lower().split()[-1:]
+    if not ours or not theirs or theirs[0].endswith("s"):
+        return None
+    return ours != theirs and ours[0].endswith("s")
+
+
+def with_number(offered: Sequence[Candidate], lemma: str, plural: bool | None, language: str) -> list[Candidate]:
+    """Candidates of which those have a penalty whose number is not that of the source."""
+    known = word_forms(language)
+    found = []
+    for one in offered:
+        own = None if plural is None else known.is_plural(one.form, lemma)
+        other = 0.0 if own is None or own == plural else NO_PLURAL if plural else NO_SINGULAR
+        found.append(replace(one, penalty=one.penalty + other))
+    return found
+
+
+def agrees(text: str, start: int, language: str) -> bool:
+    """Whether the article before the word that begins at `start`, if there is one, goes with it."""
+    words, said = text[:start].split(), text[start:].split()
+    for size in range(MOST_ADJECTIVES + 1):
+        if size < len(words) and is_article(words[-1 - size], language):
+            return not said or _agree(words[-1 - size], said[0].strip(".,;:!?()"), language)
+        if size < len(words) and not other_endings(words[-1 - size], language):
+            break
+    return True
+
+
+def _agree(article: str, form: str, language: str) -> bool:
+    """Whether an article may stand before a form, as far as that is known."""
+    known = word_forms(language).articles(form) if article else None
+    return known is None or fits(article, known)
+
+
+def _capital(word: str) -> str:
+    return word[0].upper() + word[1:]
+
+
+def _small(word: str) -> str:
+    return word[0].lower() + word[1:]
+
+
+def _compounds(word: str, forms: Sequence[str], language: str) -> Iterable[str]:
+    """A compound of a translation with one of its parts replaced, in German: Kabeljauquote becomes Dorschquote by
+    Dorsch, and Kabeljaukontingent by Kontingent."""
+    if not language.startswith("de") or not word.isalpha():
+        return
+    known = word_forms(language)
+    for cut in range(SHORTEST_PART, len(word) - SHORTEST_PART):
+        first, last = word[:cut], word[cut:]
+        if not known.knows(_capital(last)):
+            continue
+        link = "s" if first.endswith("s") else ""
+        yield from (f"{forms[0]}{between}{last}" for between in dict.fromkeys(("", link, "s")) if forms[0].isalpha())
+        if known.knows(first) or known.knows(first.removesuffix("s")) or known.knows(f"{first}e"):
+            yield from (first + _small(form) for form in forms if form.isalpha())
+
+
+def with_other_endings(given: Sequence[Candidate], language: str) -> list[Candidate]:
+    """Candidates with each ending that their adjectives may have, all adjectives of one alike."""
+    found = []
+    for one in given:
+        endings = [other_endings(word, language) for word in one.adjectives]
+        for number in range(max(map(len, endings), default=0)):
+            words = tuple(
+                own[number] if own else word for own, word in zip(endings, one.adjectives, strict=True)
+            )  # fmt: skip
+            own = word_forms(language).articles(one.form)
+            if not one.article or all(ending_fits(one.article, word, own) for word in words):
+                found.append(replace(one, adjectives=words))
+    return found
+
+
+LENGTHS = 0.75, 1.3
+"""Words of a translation whose rest was searched anew, in those of the one with the words of before."""
+TELLING = 5
+"""Letters of a word that is not said twice for nothing."""
+
+
+def is_like(text: str, replaced: str) -> bool:
+    """Whether a translation is about as long as the one in which only a term was replaced, and repeats no more."""
+    words, others = text.split(), replaced.split()
+    if not LENGTHS[0] * len(others) - 1 <= len(words) <= LENGTHS[1] * len(others) + 1:
+        return False
+    return _repeated(words) <= _repeated(others)
+
+
+def _repeated(words: Sequence[str]) -> int:
+    telling = [word.strip(".,;:!?").lower()[:TELLING] for word in words if len(word) >= TELLING]
+    return len(telling) - len(set(telling))

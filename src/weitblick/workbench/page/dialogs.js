@@ -1,0 +1,78 @@
+// @ts-check
+/* Dialogs: the keys, and what a document can be exported as. */
+
+import { $, element } from "./elements.js";
+import { listFindings } from "./findings.js";
+import { shown } from "./saving.js";
+import { documentPath } from "./server.js";
+import { change, state } from "./store.js";
+
+const KEYS = /** @type {const} */ ([
+  [["Ctrl", "Enter"], "confirm, and go to the next open row; what looks wrong is asked once"],
+  [["Ctrl", "Shift", "Enter"], "confirm, and stay"],
+  [["Alt", "↑"], "row above"],
+  [["Alt", "↓"], "row below"],
+  [["Ctrl", "1 – 3"], "take an alternative (Alt as well)"],
+  [["Ctrl", "Shift", "F"], "find rows by text, state, changes and findings"],
+  [["Ctrl", "H"], "replace in translations"],
+  [["Ctrl", "G"], "go to a row by its number"],
+  [["Alt", "T"], "make a term of the words that are selected, in either column"],
+  [["Esc"], "undo what was typed in this row; then leave it"],
+]);
+const LETTERS = /** @type {const} */ ([
+  [["n"], "next changed sentence"],
+  [["p"], "previous changed sentence"],
+  [["k"], "keep the sentence as it was"],
+  [["a"], "accept its change"],
+  [["u"], "take the last replacement back"],
+  [["?"], "this list"],
+]);
+
+/** Kind, name, what it is, and what is still missing for it. @type {[string, string, string, () => string][]} */
+const EXPORTS = [
+  ["file", "Translated file", "the file as it came, with the translation in place of its text", () => (hasRow("empty") ? "not all rows are translated yet" : "")],
+  ["xliff", "XLIFF", "every row and its state, for other translation tools", () => ""],
+  ["tmx", "TMX", "the confirmed rows, as a translation memory", () => (hasRow("confirmed") ? "" : "no row is confirmed yet")],
+  ["jsonl", "JSONL", "every row and its state, for the commands of weitblick", () => ""],
+];
+
+/** @param {import("./store.js").RowState} name */
+const hasRow = (name) => state.rows.some((row) => shown(row).state === name);
+
+/** @param {string} name */
+export function openDialog(name) {
+  const dialog = /** @type {HTMLDialogElement} */ ($(name));
+  if (dialog.open) return;
+  change((now) => (now.status = "")); // what was said before is not about the dialog
+  dialog.showModal();
+}
+
+export const openHelp = () => openDialog("help");
+
+function openExports() {
+  const link = (/** @type {typeof EXPORTS[number]} */ [kind, name, what, missing]) => {
+    const reason = missing();
+    const named = reason ? element("span", {}, name) : element("a", { href: `${documentPath()}/export/${kind}`, download: "" }, name);
+    return element("li", {}, named, element("span", { class: "quiet" }, reason ? `${what}: ${reason}` : what));
+  };
+  $("export-links").replaceChildren(...EXPORTS.map(link));
+  openDialog("export-dialog");
+  listFindings();
+}
+
+/** @param {typeof KEYS | typeof LETTERS} keys */
+const keyList = (keys) =>
+  element("dl", {}, ...keys.map(([names, what]) => element("div", {}, element("dt", {}, ...names.flatMap((name) => [element("kbd", {}, name), " "])), element("dd", {}, what))));
+
+export function setUpDialogs() {
+  $("keys").append(keyList(KEYS), element("p", { class: "quiet" }, "Outside text fields, which Esc leaves:"), keyList(LETTERS));
+  $("help-button").addEventListener("click", openHelp);
+  $("export-button").addEventListener("click", openExports);
+}
+
+/** The status line. A dialog lies over it, and says it itself. */
+export function drawStatus() {
+  $("announcement").textContent = state.status;
+  const open = document.querySelector("dialog[open] .dialog-status");
+  if (open) open.textContent = state.status;
+}

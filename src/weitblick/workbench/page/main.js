@@ -1,0 +1,104 @@
+// @ts-check
+/* The start: how the page is drawn, the keys that work everywhere, and what is asked for first. */
+
+import { drawAlternatives } from "./alternatives.js";
+import { acceptChange, keepBefore, setUpChanges, settleVisited, visitChange } from "./changes.js";
+import { drawConsistency, showConsistency } from "./consistency.js";
+import { drawStatus, openHelp, setUpDialogs } from "./dialogs.js";
+import { drawDocument, goBack, setUpDocuments } from "./documents.js";
+import { setUpEditing } from "./editing.js";
+import { $ } from "./elements.js";
+import { drawWord, setUpExplaining } from "./explain.js";
+import { openFind, openGoTo, setUpFind } from "./find.js";
+import { setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
+import { drawProjects, loadProjects, openProject, setUpProjects } from "./projects.js";
+import { openReplacing, setUpReplacing, undoStep } from "./replacing.js";
+import { setUpSaving } from "./saving.js";
+import { ask, attempt } from "./server.js";
+import { change, drawWith, state } from "./store.js";
+import { openTerm, setUpTerms } from "./terms.js";
+
+const THEME = "weitblick.theme"; // where the browser remembers the colours
+
+/** Draws the page as it should be now. Each part compares with what it has drawn, and touches only what differs. */
+function render() {
+  drawWelcome();
+  drawProjects();
+  drawDocument();
+  drawAlternatives();
+  drawWord();
+  drawConsistency();
+  drawStatus();
+}
+
+function drawWelcome() {
+  const { languages, fileKinds } = state;
+  $("languages").textContent = languages ? `This server translates ${languages.source.name} into ${languages.target.name}.` : "";
+  $("file-kinds").textContent = fileKinds.join("  ");
+  $("file-input").setAttribute("accept", fileKinds.join(","));
+  if (languages) $("paste-text").setAttribute("lang", languages.source.code);
+}
+
+/** What a key with Ctrl or Alt does wherever the cursor is. @param {KeyboardEvent} event */
+function commandOf(event) {
+  if (event.altKey && !event.ctrlKey) return event.code === "KeyT" ? openTerm : null;
+  if (!event.ctrlKey && !event.metaKey) return null;
+  const key = event.key.toLowerCase();
+  if (key === "f" && event.shiftKey) return openFind;
+  if (key === "g" && !event.shiftKey) return openGoTo;
+  return key === "h" && !event.shiftKey ? openReplacing : null;
+}
+
+/** @param {KeyboardEvent} event */
+function actOnKey(event) {
+  const inDialog = document.querySelector("dialog[open]") !== null;
+  if (event.key === "Escape" && !inDialog) return goBack();
+  const command = commandOf(event);
+  if (command && !inDialog && !$("sheet").hidden) {
+    event.preventDefault();
+    return command();
+  }
+  const writing = event.target instanceof Element && /^(TEXTAREA|INPUT|SELECT)$/.test(event.target.tagName);
+  if (writing || inDialog || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "n") visitChange(1);
+  else if (event.key === "p") visitChange(-1);
+  else if (event.key === "k") settleVisited(keepBefore);
+  else if (event.key === "a") settleVisited(acceptChange);
+  else if (event.key === "u") undoStep();
+  else if (event.key === "?") openHelp();
+}
+
+async function start() {
+  const [languages, { supportedFilesFormat }] = await Promise.all([ask("GET", "/v1/languages"), ask("GET", "/frontend/settings")]);
+  change((now) => Object.assign(now, { languages, fileKinds: supportedFilesFormat }));
+  await loadProjects();
+  await openProject(/** @type {string} */ (state.project));
+}
+
+/* The panel begins where the bar ends, on however many lines that is. */
+const bar = /** @type {HTMLElement} */ (document.querySelector(".bar"));
+new ResizeObserver(() => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`)).observe(bar);
+
+drawWith(render);
+setUpPanel();
+setUpTabs(["row", "consistency"], (/** @type {string} */ name) => name === "consistency" && showConsistency());
+setUpTheme({
+  get theme() {
+    return localStorage.getItem(THEME) ?? undefined;
+  },
+  set theme(value) {
+    localStorage.setItem(THEME, value ?? "");
+  },
+});
+setUpSaving();
+setUpDialogs();
+setUpProjects();
+setUpDocuments();
+setUpChanges();
+setUpEditing();
+setUpFind();
+setUpReplacing();
+setUpTerms();
+setUpExplaining();
+document.addEventListener("keydown", actOnKey);
+attempt("The workbench cannot start", start);

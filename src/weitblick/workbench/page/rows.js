@@ -1,0 +1,211 @@
+// @ts-check
+/* Drawing the table: a row for each sentence. Behind every text field lies its text once more, which gives the field its
+   height and carries the marks of changed words. It is made of CSS content, so that the browser's search finds a text
+   once. In the row under the pointer words are elements, which tell where it is; elsewhere text is text, so that a long
+   document stays light. */
+
+import { changedWords, lostWords, pieces, wordSpans } from "./differences.js";
+import { $, element, percent } from "./elements.js";
+import { acceptChange, keepBefore } from "./changes.js";
+import { settleRow } from "./editing.js";
+import { drawFindings } from "./findings.js";
+import { massOf } from "./explain.js";
+import { isListed } from "./find.js";
+import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
+import { rowPath } from "./server.js";
+import { isChanged, languages, state } from "./store.js";
+
+/**
+ * @typedef {import("./store.js").Row} Row
+ * The elements of a row, and what they show.
+ * @typedef {object} RowView
+ * @property {HTMLElement} element
+ * @property {HTMLElement} number
+ * @property {HTMLElement} source
+ * @property {HTMLElement} mirror
+ * @property {HTMLTextAreaElement} field
+ * @property {HTMLElement} extra
+ * @property {HTMLElement} findings
+ * @property {HTMLElement} status
+ * @property {HTMLButtonElement} confirm
+ * @property {unknown[]} drawn
+ */
+
+/** @type {RowView[]} */
+let views = [];
+/** @type {string | null} */
+let viewsOf = null;
+
+const STATES = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed" };
+
+/** @param {number} position @returns {RowView | undefined} */
+export const viewOf = (position) => views[position];
+
+/** The row that an element of the table belongs to. @param {Element} inside */
+export const positionOf = (inside) => Number(/** @type {HTMLElement} */ (inside.closest("tr")).dataset.position);
+
+/** Draws the rows that have changed, and what stands above them. @param {() => void} drawHead */
+export function drawRows(drawHead) {
+  const fresh = viewsOf !== state.rowsOf || views.length !== state.rows.length;
+  if (fresh) buildTable();
+  const changed = views.filter((view, position) => needsDrawing(view, position));
+  const besides = changed.some((view) => positionOf(view.element) !== state.focus);
+  const draw = () => {
+    drawHead();
+    for (const view of changed) drawRow(view, positionOf(view.element));
+  };
+  if (besides && !fresh) steadily(draw);
+  else draw();
+}
+
+/** Remembers what a row is drawn from, and tells whether that has changed. @param {RowView} view @param {number} position */
+function needsDrawing(view, position) {
+  const { pointed, focus } = state;
+  const draft = drafts.of(rowPath(position));
+  const drawn = [state.rows[position], draft, state.findings.get(position), pointed === position, focus === position, massOf(position), isListed(position)];
+  if (view.drawn.length && drawn.every((value, index) => value === view.drawn[index])) return false;
+  view.drawn = drawn;
+  return true;
+}
+
+function buildTable() {
+  viewsOf = state.rowsOf;
+  views = state.rows.map(buildRow);
+  $("rows").replaceChildren(...views.map((view) => view.element));
+  if (!state.languages) return;
+  for (const side of /** @type {const} */ (["source", "target"])) {
+    $(`${side}-name`).textContent = state.languages[side].name;
+    $(`${side}-name`).dir = state.languages[side].direction;
+  }
+}
+
+/** @param {Row} row @returns {RowView} */
+function buildRow({ position, source: text }) {
+  const { source, target } = languages();
+  const mirror = element("div", { class: "mirror", "aria-hidden": "true" });
+  const field = /** @type {HTMLTextAreaElement} */ (
+    element("textarea", { rows: 1, lang: target.code, dir: target.direction, "aria-label": `Translation of row ${position + 1}`, spellcheck: true, "data-position": position })
+  );
+  const number = element("th", { scope: "row", class: "number" }, String(position + 1));
+  const sourceCell = element("td", { class: "source", lang: source.code, dir: source.direction }, text);
+  const extra = element("div", { class: "extra" });
+  const findings = element("div", { class: "findings", role: "group", "aria-label": `What looks wrong in row ${position + 1}`, hidden: true });
+  const status = element("span", { class: "state-name" });
+  const confirm = /** @type {HTMLButtonElement} */ (element("button", { type: "button", class: "confirm", onclick: () => settleRow(position) }));
+  const whole = element(
+    "tr",
+    { "data-position": position },
+    number,
+    sourceCell,
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, field), findings, extra),
+    element("td", { class: "state" }, status, confirm),
+  );
+  return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, drawn: [] };
+}
+
+/** @param {RowView} view @param {number} position */
+function drawRow(view, position) {
+  const row = shown(state.rows[position]);
+  const isPointed = state.pointed === position;
+  const conflict = hasConflict(position);
+  const { field, confirm } = view;
+  if (field.value !== row.target) writeField(field, row.target);
+  view.element.hidden = !isListed(position);
+  view.element.dataset.state = row.state;
+  view.element.toggleAttribute("data-changed", isChanged(row));
+  view.element.toggleAttribute("data-conflict", conflict);
+  view.element.toggleAttribute("data-current", state.focus === position);
+  view.status.textContent = conflict ? "not saved" : STATES[row.state];
+  confirm.disabled = conflict || !row.target.trim();
+  confirm.textContent = row.state === "confirmed" ? "Reopen" : "Confirm";
+  confirm.title = row.state === "confirmed" ? "No longer approved: it leaves the memory" : "Confirm (Ctrl+Enter)";
+  if (isPointed !== Boolean(view.source.firstElementChild)) {
+    view.source.replaceChildren(...(isPointed ? wordSpans(row.source) : [row.source]));
+  }
+  drawMirror(view.mirror, row, isPointed);
+  drawExtra(view.extra, row, conflict);
+  drawFindings(view.findings, position);
+  view.element.toggleAttribute("data-asked", !view.findings.hidden);
+  const mass = massOf(position);
+  if (mass === undefined) view.number.removeAttribute("data-mass");
+  else view.number.setAttribute("data-mass", percent(mass));
+}
+
+/** Puts a text in a field that has another. A cursor stays where it is, as far as the text reaches.
+ * @param {HTMLTextAreaElement} field @param {string} text */
+function writeField(field, text) {
+  const { selectionStart, selectionEnd } = field;
+  field.value = text;
+  if (document.activeElement === field) field.setSelectionRange(selectionStart, selectionEnd);
+}
+
+/** @param {HTMLElement} mirror @param {Row} row @param {boolean} isPointed */
+function drawMirror(mirror, row, isPointed) {
+  const added = row.before === null ? new Set() : changedWords(row.before, row.target).added;
+  if (!isPointed && !added.size) {
+    mirror.replaceChildren(element("span", { "data-text": row.target }));
+    return;
+  }
+  mirror.replaceChildren(
+    ...pieces(row.target).map(({ piece, word }) =>
+      element("span", { class: word === null ? "gap" : added.has(word) ? "w new" : "w", "data-text": piece }),
+    ),
+  );
+}
+
+/** Under the field: what stood in a changed row before, or the other text of a row that two windows have written.
+ * @param {HTMLElement} extra @param {Row} row @param {boolean} conflict */
+function drawExtra(extra, row, conflict) {
+  const shows = conflict ? `other ${state.rows[row.position].version}` : isChanged(row) ? `before ${row.version}` : "";
+  if (extra.dataset.shows === shows) return; // a button that is being pressed stays the same button
+  extra.dataset.shows = shows;
+  extra.hidden = !shows;
+  if (!shows) return extra.replaceChildren();
+  const { code, direction } = languages().target;
+  const { position, before } = row;
+  const said = (/** @type {string} */ tag, /** @type {(string | Node)[]} */ words) =>
+    element("p", { class: "before-text" }, element("span", { class: "tag" }, `${tag} `), element("span", { lang: code, dir: direction }, ...words));
+  const button = (/** @type {string} */ name, /** @type {() => void} */ act) => element("button", { type: "button", class: "small", onclick: act }, name);
+  if (conflict) {
+    const theirs = state.rows[position];
+    const tag = theirs.state === "confirmed" ? "confirmed in another window" : "saved in another window";
+    extra.replaceChildren(said(tag, [theirs.target]), button("Keep mine", () => keepMine(position)), button("Take the other", () => takeTheirs(position)));
+  } else {
+    extra.replaceChildren(
+      said(reasonOf(row), lostWords(before ?? "", row.target)),
+      button("Keep as it was", () => keepBefore(position)),
+      button("Accept", () => acceptChange(position)),
+    );
+  }
+}
+
+/** Why a row has changed, before what stood there. @param {Row} row */
+function reasonOf({ cause }) {
+  const { term } = state;
+  if (cause === null || cause >= 0) return "before";
+  return term?.pair === -cause ? `because of the term ${term.source} = ${term.target}, before` : "because of a term, before";
+}
+
+let arrival = 0; // when the page will have scrolled to where it was told to
+
+/** Says that the page is on its way to a row, for so many ms. @param {number} duration */
+export function travel(duration) {
+  arrival = performance.now() + duration;
+}
+
+/** Changes the page without moving the text that somebody looks at: the row under the cursor, if it is in view, or else
+ * the first one that is. Whoever is on the way to a row is left to get there.
+ * @param {() => void} draw */
+function steadily(draw) {
+  if (performance.now() < arrival) return draw();
+  const covered = $("changes").hidden ? document.querySelector(".bar") : $("changes");
+  const top = Math.max(0, covered?.getBoundingClientRect().bottom ?? 0);
+  const inView = (/** @type {Element} */ one) => one.getBoundingClientRect().bottom > top && one.getBoundingClientRect().top < innerHeight;
+  const focused = state.focus === null ? undefined : views[state.focus]?.element;
+  const first = document.elementFromPoint($("table").getBoundingClientRect().left + 4, top + 12)?.closest("#rows tr");
+  const fixed = focused && inView(focused) ? focused : first;
+  const before = fixed?.getBoundingClientRect().top ?? 0;
+  draw();
+  const moved = fixed ? fixed.getBoundingClientRect().top - before : 0;
+  if (moved) scrollBy({ top: moved, behavior: "instant" });
+}

@@ -1,0 +1,229 @@
+"""The database's tables, and how an older database becomes one of today."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from weitblick.common.errors import UserError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE projects (id TEXT PRIMARY KEY, name TEXT NOT NULL, created REAL NOT NULL) WITHOUT ROWID;
+
+    CREATE TABLE documents (
+        id TEXT PRIMARY KEY,
+        project TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        file BLOB NOT NULL,      -- as it was uploaded: exports are made from it
+        created REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX documents_of_project ON documents (project, created);
+
+    CREATE TABLE segments (
+        document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        source TEXT NOT NULL,
+        target TEXT NOT NULL DEFAULT '',
+        state TEXT NOT NULL CHECK (state IN ('empty', 'draft', 'edited', 'confirmed')),
+        metadata TEXT NOT NULL DEFAULT '{}',
+        change INTEGER,          -- the edit by which a confirmed row elsewhere changed this draft, until it is seen to
+        PRIMARY KEY (document, position)
+    ) WITHOUT ROWID;
+
+    -- Every change of a segment, by a human or by the model; nothing is ever taken out of here but with its document.
+    CREATE TABLE edits (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        time REAL NOT NULL,
+        before TEXT NOT NULL, state_before TEXT NOT NULL,
+        after TEXT NOT NULL, state_after TEXT NOT NULL,
+        cause INTEGER            -- the confirming edit that made the model translate this segment again
+    );
+    CREATE INDEX edits_of_segment ON edits (document, position);
+
+    -- What a project's memory holds: its confirmed segments, imported pairs, approved terms, suggestions.
+    CREATE TABLE pairs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        project TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+        kind TEXT NOT NULL CHECK (kind IN ('segment', 'import', 'term', 'suggestion')),
+        source TEXT NOT NULL,
+        target TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        document TEXT REFERENCES documents (id) ON DELETE CASCADE,
+        position INTEGER,
+        time REAL NOT NULL
+    );
+    CREATE INDEX pairs_of_project ON pairs (project);
+    CREATE UNIQUE INDEX pair_of_segment ON pairs (document, position) WHERE document IS NOT NULL;
+    """,
+    """
+    -- Rows have versions: whoever writes one says which version was seen.
+    ALTER TABLE segments ADD COLUMN version INTEGER NOT NULL DEFAULT 1;     -- counts all changes of the row
+    ALTER TABLE segments ADD COLUMN written INTEGER NOT NULL DEFAULT 0;     -- the version that a person wrote last
+    ALTER TABLE segments ADD COLUMN writer TEXT;                            -- the tab in which that was, if known
+    ALTER TABLE segments ADD COLUMN writer_edit INTEGER NOT NULL DEFAULT 0; -- and which of the tab's writes it was
+    UPDATE segments SET written = 1 WHERE state IN ('edited', 'confirmed');
+    """,
+    """
+    -- Findings of checks that a project does not want to see: of one row, or everywhere; about these words, or any.
+    CREATE TABLE ignored_findings (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        project TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+        document TEXT REFERENCES documents (id) ON DELETE CASCADE,
+        position INTEGER,
+        rule TEXT NOT NULL,
+        words TEXT
+    );
+    CREATE INDEX ignored_of_project ON ignored_findings (project);
+
+    -- A project's own rules, as JSON.
+    CREATE TABLE own_rules (
+        project TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        PRIMARY KEY (project, name)
+    ) WITHOUT ROWID;
+    """,
+)
+"""Each brings a database from the version before to the next; the first makes an empty one. Never change one that has
+been released: add another."""
+TABLES = ("projects", "documents", "segments", "edits", "pairs")
+"""All tables; each refers to earlier ones only."""
+
+
+PAIR_CHANGES = """
+    CREATE TEMP TABLE pair_changes (
+        revision INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, pair INTEGER NOT NULL
+    );
+    CREATE TEMP TRIGGER pair_added AFTER INSERT ON main.pairs
+        BEGIN INSERT INTO pair_changes (project, pair) VALUES (new.project, new.id); END;
+    CREATE TEMP TRIGGER pair_removed AFTER DELETE ON main.pairs
+        BEGIN INSERT INTO pair_changes (project, pair) VALUES (old.project, old.id); END;
+"""
+"""Notes which pairs were added or removed since the database was opened, in the very transaction that does so, whatever
+does so. What is derived from the pairs follows it and cannot miss a change. Pairs are never updated in place."""
+
+
+def migrate(database: sqlite3.Connection, path: Path) -> None:
+    """All steps that are missing, each whole or not at all."""
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise UserError(
+            f"was written by a newer weitblick (schema {version}, this one knows {len(MIGRATIONS)})",
+            where=path,
+            remedy="install that version, or name another folder with --data",
+        )
+    for number, script in enumerate(MIGRATIONS[version:], version + 1):
+        database.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+def note_pair_changes(database: sqlite3.Connection) -> None:
+    """From now on `pair_changes` says which pairs have changed. It lives in RAM, as long as this connection."""
+    database.execute("PRAGMA temp_store = MEMORY")
+    database.executescript(PAIR_CHANGES)
+
+
+# What the store gives: plain records of projects, documents and segments.
+
+State = Literal["empty", "draft", "edited", "confirmed"]
+PairKind = Literal["segment", "import", "term", "suggestion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    id: str
+    name: str
+    created: float
+    documents: int = 0
+    segments: int = 0
+    confirmed: int = 0
+    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    id: str
+    project: str
+    name: str
+    created: float
+    segments: int = 0
+    confirmed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A row of the workbench. `before` is what stood here until a confirmed row elsewhere, a term or a replacement
+    changed it, as long as nobody has seen to that, and `cause` the edit that did so (of a term its number, below zero).
+    `version` counts the changes of the row; `written` is the version that a person wrote last, in the tab `writer` as
+    its write number `writer_edit`."""
+
+    position: int
+    source: str
+    target: str
+    state: State
+    metadata: dict[str, Any] = field(default_factory=dict)
+    change: int | None = None
+    before: str | None = None
+    cause: int | None = None
+    version: int = 1
+    written: int = 0
+    writer: str | None = None
+    writer_edit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a person writes in a row, and what that person had seen: the row's `version`. `writer` is the tab and
+    `writer_edit` counts what it writes, so that what is sent twice or overtakes something is known."""
+
+    target: str
+    state: State
+    version: int
+    writer: str | None = None
+    writer_edit: int = 0
+
+    def has_arrived(self, row: Segment) -> bool:
+        """Whether the row holds this already, or something later from the same tab."""
+        if self.writer is not None and self.writer == row.writer and self.writer_edit <= row.writer_edit:
+            return True
+        return (self.target, self.state) == (row.target, row.state) and row.change is None
+
+    def may_replace(self, row: Segment) -> bool:
+        """Whether nobody else has written the row since it was seen. What the model makes of a draft is no writing."""
+        return self.version >= row.written or (self.writer is not None and self.writer == row.writer)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A row before and after a write, and the number of the edit; none if there was nothing to write."""
+
+    before: Segment
+    after: Segment
+    edit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPair:
+    id: int
+    kind: PairKind
+    source: str
+    target: str
+    origin: str
+    document: str | None
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    id: int
+    position: int
+    time: float
+    before: str
+    state_before: State
+    after: str
+    state_after: State
+    cause: int | None

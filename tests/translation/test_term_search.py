@@ -1,0 +1,132 @@
+"""Terms are said by any model, at their place, and nothing else is touched."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny_models import SOURCES, name, tiny_pipeline, tiny_translation_model
+
+from weitblick.documents.document import Document, Sentence
+from weitblick.memory.terms import Term, Terms
+from weitblick.model.context import Sources
+from weitblick.translation.alignment import align_by_place
+from weitblick.translation.document_job import DocumentJob
+from weitblick.translation.forced import Forced, continuing_pieces
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.searching import search_batch
+from weitblick.translation.term_places import TermPlace, agrees, candidates, with_other_endings
+from weitblick.translation.term_search import TermSearch
+from weitblick.translation.translator import Translator
+
+VARIANTS = [
+    {"kind": "none"},
+    {"kind": "hierarchical", "integration": "encoder"},
+    {"kind": "hierarchical", "integration": "decoder", "direction": "online"},
+    {"kind": "concatenation", "integration": "encoder"},
+]
+TERMS = Terms([Term("report", "Ausschuss", "g:1"), Term("house", "Montag", "g:2"), Term("figures", "Zahlen", "g:3")])
+
+
+def translator(variant: dict[str, str]) -> Translator:
+    return Translator(tiny_translation_model(variant, end=2.5), tiny_pipeline())
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_every_model_says_a_term_and_the_rest_stays(variant: dict[str, str], beam: int) -> None:
+    ours = translator(variant)
+    plain = ours.translate(SOURCES, beam=beam).targets
+    document = Document("1", tuple(Sentence(source) for source in SOURCES))
+    (one,) = ours.translations([document], beam=beam, terms=TERMS)
+    followed = one.document.targets
+    assert "Ausschuss" in (followed[0] or "")
+    assert "Montag" in (followed[3] or "")
+    assert followed[2] == plain[2]
+    (use,) = one.translations[0][0].terms
+    assert use.followed
+    assert use.as_json()["reason"] == "because of the term report = Ausschuss, g:1"
+    assert not one.translations[2][0].terms
+
+
+def test_a_sentence_with_terms_alone_or_in_a_batch() -> None:
+    ours = translator(VARIANTS[0])
+    together = ours.translate(SOURCES, terms=TERMS).targets
+    assert list(together) == [ours.translate([source], terms=TERMS).targets[0] for source in SOURCES]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_search_goes_on_from_a_given_beginning(beam: int) -> None:
+    ours = translator(VARIANTS[0])
+    sources = Sources(ours.pipeline.encode_source(SOURCES), [0] * 4, list(range(4)))
+    prefixes = ours.pipeline.encode_target(["Der Bericht", "", "Es", "Wo ist das Haus"])
+    options = TranslationOptions(beam=beam).of(ours.model.sentence.generation)
+    barred = continuing_pieces(ours.pipeline, len(ours.model.sentence.output()[0]))
+    forced = Forced.of(prefixes, [True] * 4, barred)
+    states = sources.encode(ours.model.sentence)
+    found = search_batch(ours.model, sources, [0, 1, 2, 3], states, None, options, options.search, forced=forced)
+    free = search_batch(ours.model, sources, [1], states, None, options, options.search)
+    for prefix, hypotheses in zip(prefixes, found, strict=True):
+        assert hypotheses[0].ids[: len(prefix)] == list(prefix)
+        assert len(hypotheses[0].ids) == len(prefix) or not barred[hypotheses[0].ids[len(prefix)]]
+    assert found[1][0].ids[1:] == free[0][0].ids[1:] or barred[free[0][0].ids[0]]
+
+
+def test_scores_of_a_search_are_those_of_forced_decoding() -> None:
+    ours = translator(VARIANTS[0])
+    document = Document("1", (Sentence("The report was read."), Sentence("It is near.")))
+    job = DocumentJob(ours, document, TranslationOptions())
+    for _ in job.prepare():
+        pass
+    barred = continuing_pieces(ours.pipeline, len(ours.model.sentence.output()[0]))
+    prefixes = ours.pipeline.encode_target(["Der Bericht", "Es"])
+    with torch.no_grad():
+        found = job.passes.search_from([0, 1], prefixes, [True, False], barred)
+        words = job.passes.score([0, 1], [own[0].ids for own in found])
+    assert [sum(own) for own in words] == pytest.approx([own[0].log_probability for own in found], abs=1e-3)
+
+
+def test_a_correction_changes_only_drafts_with_the_refused_word() -> None:
+    ours = translator(VARIANTS[0])
+    rows = ("The report is here.", "Der Bericht ist da."), ("The report.", "Das Haus.")
+    document = Document("1", tuple(Sentence(source, draft, "draft") for source, draft in rows))
+    job = DocumentJob(ours, document, TranslationOptions())
+    for _ in job.prepare():
+        pass
+    term = Term("report", "Ausschuss", "row 1", "correction", refused="Bericht")
+    search = ours.term_search(TranslationOptions(terms=Terms([term])))
+    assert search is not None
+    found = job.with_terms(search, job.chosen)
+    assert list(found) == [0]
+    assert "Ausschuss" in found[0][0].text
+    with torch.no_grad():
+        draft = sum(job.passes.score([0], ours.pipeline.encode_target([rows[0][1]]))[0])
+    lost = draft - found[0][0].log_probability
+    for most_lost in (lost + 0.01, lost - 0.01, -1e6):
+        bounded = job.with_terms(TermSearch(Terms([term]), ours.pipeline, most_lost), job.chosen)
+        assert all(draft - own[0].log_probability <= most_lost + 1e-3 for own in bounded.values())
+        assert bool(bounded) or most_lost < lost
+
+
+def test_articles_and_adjectives_agree_with_a_term() -> None:
+    text = "Ich habe einen neuen Wagen gekauft."
+    place = TermPlace(text, 21, 26, 9, ("neuen",))
+    assert place.words == "Wagen"
+    offered = with_other_endings(candidates(place, ["Motorrad"], False, "de"), "de")
+    texts = {one.text for one in offered}
+    assert "Ich habe ein neues Motorrad gekauft." in texts
+    assert not any("einen" in one or "ein neuer" in one for one in texts)
+    assert not agrees("Ich habe einen neuen Motorrad.", 21, "de")
+    assert agrees("Ich habe ein neues Motorrad.", 19, "de")
+
+
+def test_a_place_has_its_article() -> None:
+    source, target = "This is the new report", "Dies ist der neue Bericht"
+    place = TermPlace.of(target, 16, 22, align_by_place(source, target), "de")
+    assert place is not None
+    assert (place.words, place.adjectives) == ("Bericht", ("neue",))
+    assert target[place.article :].startswith("der")
+
+
+def test_a_part_of_a_compound_is_replaced() -> None:
+    place = TermPlace("Die Kabeljaubestände sinken.", 4, 20, 0, (), True)
+    assert "Die Dorschbestände sinken." in {one.text for one in candidates(place, ["Dorsch", "Dorsche"], False, "de")}
