@@ -11,7 +11,7 @@ import pytest
 from weitblick.text.base import FORMAL, INFORMAL, SYMBOLS
 from weitblick.training import augment_looks as look
 from weitblick.training import augment_spans as numbers
-from weitblick.training.augment_looks import form_of_address, rename
+from weitblick.training.augment_looks import rename
 from weitblick.training.augment_spans import add_spans, common_spans, mask_spans
 from weitblick.training.augment_words import (
     Lexicon,
@@ -140,22 +140,6 @@ def test_every_number_of_a_written_pair_is_on_both_sides() -> None:
             r"(?i)\d ?(?:a\.?m|p\.?m)|\d-\d", english
         ):  # 3 p.m. is 15 Uhr, 2024-01-02 may become 02.01.2024
             assert sorted(re.findall(r"\d", english)) == sorted(re.findall(r"\d", german)), (english, german)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "form"),
-    [
-        ("Are you tired?", "Bist du müde?", INFORMAL),
-        ("I saw you all.", "Ich habe euch alle gesehen.", INFORMAL),
-        ("Can you help me?", "Können Sie mir helfen?", FORMAL),
-        ("Click Save.", "Klicken Sie auf „Speichern“.", FORMAL),
-        ("They are tired.", "Sie sind müde.", None),
-        ("It is raining.", "Es regnet.", None),
-        ("She said that they had left.", "Sie sagte, Sie seien gegangen.", None),
-    ],
-)
-def test_form_of_address(source: str, target: str, form: str | None) -> None:
-    assert form_of_address(source, target) == form
 
 
 def test_capitals_have_no_sharp_s() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from weitblick.common.errors import UserError
-from weitblick.translation.options import OPTIONS
+from weitblick.translation.options import OPTIONS, Formality
 
 FormatName = Literal[
     "text",
@@ -77,6 +77,7 @@ Beam = Annotated[int | None, translation_option("beam")]
 LengthPenalty = Annotated[float | None, translation_option("length_penalty")]
 NBest = Annotated[int, translation_option("n_best", "N")]
 Passes = Annotated[int, translation_option("passes")]
+AskedFormality = Annotated[Formality, translation_option("formality")]
 BatchTokens = Annotated[int, translation_option("batch_tokens")]
 Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.")]
 Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Read only the first N.")]

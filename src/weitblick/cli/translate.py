@@ -27,6 +27,7 @@ from weitblick.cli.console import (
 )
 from weitblick.cli.options import (
     Approved,
+    AskedFormality,
     BatchTokens,
     Beam,
     Device,
@@ -101,6 +102,7 @@ def translate(
     length_penalty: LengthPenalty = None,
     no_context: Annotated[bool, typer.Option("--no-context", help="Translate every sentence on its own.")] = False,
     passes: Passes = 2,
+    formality: AskedFormality = "auto",
     scores: Annotated[
         bool,
         typer.Option(
@@ -147,7 +149,9 @@ def translate(
     read: list[str | Path] = [*inputs, *files_read(model, memory, glossary, keep, shortlist)]
     protect_inputs(read, [output_in(output, Path(name).name) for name in inputs])  # before a model is loaded
 
-    options = TranslationOptions(beam, length_penalty, n_best, not no_context, passes, batch_tokens)
+    options = TranslationOptions(
+        beam, length_penalty, n_best, not no_context, passes, batch_tokens, formality=formality
+    )  # fmt: skip
     prepare_torch(threads)
     from weitblick.common.process import join_world
 

@@ -9,30 +9,16 @@ from typing import Any
 
 import yaml
 
-from weitblick.text.base import FORMAL, INFORMAL
+from weitblick.text.address import SYMBOLS_OF_FORMS, form_of_address
 
 WORDS: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("augmentation.yaml").read_text("utf-8"))
 """Names, labels, units and templates."""
 
-INFORMAL_WORDS = re.compile(r"\b(?:du|dich|dir|dein(?:e[mnrs]?)?|euch|euer|eure[mnrs]?)\b", re.IGNORECASE)
-FORMAL_WORDS = re.compile(r"(?<=[\w,;] )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b")
-ADDRESSED = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.IGNORECASE)
-FORMAL_IMPERATIVE = re.compile(r"^\W*[A-ZÄÖÜ]\w+n Sie\b")
-
-
-def form_of_address(source: str, target: str) -> str | None:
-    """The symbol of the form of address that the target shows; None if it shows none, or both."""
-    informal = INFORMAL_WORDS.search(target) is not None
-    formal = FORMAL_IMPERATIVE.search(target) is not None and "?" not in target
-    formal = formal or (ADDRESSED.search(source) is not None and FORMAL_WORDS.search(target) is not None)
-    if informal == formal:
-        return None
-    return INFORMAL if informal else FORMAL
-
 
 def with_form_of_address(source: str, target: str) -> tuple[str, str] | None:
+    """The pair with the symbol of the form of address that its target shows; None if it shows none, or both."""
     form = form_of_address(source, target)
-    return None if form is None else (f"{form} {source}", target)
+    return None if form is None else (f"{SYMBOLS_OF_FORMS[form]} {source}", target)
 
 
 # Names: a corpus in which everybody is called Tom becomes one in which names are copied.

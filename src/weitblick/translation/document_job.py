@@ -50,8 +50,8 @@ class DocumentJob:
             if unit.sentence in self._members and not unit.locked:
                 self._members[unit.sentence].append(number)
         self.chosen = [index for index in self.order if self._members[index]]
-        terms = translator.term_search(options)
-        self.passes = Passes(translator.model, self.units, options, kept=kept, term_search=terms)
+        terms, address = translator.term_search(options), translator.address(options)
+        self.passes = Passes(translator.model, self.units, options, kept=kept, term_search=terms, address=address)
 
     def steps(self) -> Iterator[Finished]:
         """After each step the sentences that it has finished. Every chosen sentence comes exactly once."""

@@ -37,6 +37,7 @@ from weitblick.translation.searching import batches_by_length, search_batch
 from weitblick.translation.verification import Verification, changed_by_context, is_greedy, worth_verifying
 
 if TYPE_CHECKING:
+    from weitblick.translation.address import Address
     from weitblick.translation.term_search import TermSearch
 
 Found = dict[int, list[Hypothesis]]
@@ -50,13 +51,16 @@ def translate_units(
     pointer: Pointer | None = None,
     reads: Sequence[int] | None = None,
     term_search: TermSearch | None = None,
+    address: Address | None = None,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of every unit, best first; none for locked ones. pointer, reads, term_search: as of `Passes`."""
+    """The hypotheses of every unit, best first; none for locked ones. pointer, reads, term_search, address: as of
+    `Passes`."""
     concatenation = Concatenation.of(model.section)
     if options.context and concatenation is not None:
         found = _translate_concatenated(model, concatenation, units, options, reads)
         return Passes(model, units, replace(options, context=False), term_search=term_search).follow_terms(found)
-    return Passes(model, units, options, pointer=pointer, reads=reads, term_search=term_search).translate()
+    passes = Passes(model, units, options, pointer=pointer, reads=reads, term_search=term_search, address=address)
+    return passes.translate()
 
 
 def _translate_concatenated(
@@ -91,6 +95,7 @@ class Passes:
     first_found     what the first of several passes finds, if it was made before; in the end, what it has found
     kept            states of earlier jobs on the same documents
     term_search     follows terms in what the last search finds
+    address         asks for a form of address, or for one throughout a document
     """
 
     def __init__(
@@ -105,14 +110,16 @@ class Passes:
         first_found: Mapping[int, list[Hypothesis]] | None = None,
         kept: KeptStates | None = None,
         term_search: TermSearch | None = None,
+        address: Address | None = None,
     ) -> None:
         self.model, self.units, self.pointer, self.kept = model, units, pointer, kept
         self.options = options.of(model.sentence.generation)
         device = next(model.parameters()).device
         places = [unit.document for unit in units], [unit.position for unit in units]
-        self.sources = Sources([unit.source for unit in units], *places, device)
+        ids = [unit.source if address is None else address.source(unit) for unit in units]
+        self.sources = Sources(ids, *places, device)
         self.readers = self.sources if reads is None else self.sources.reading([reads[unit.document] for unit in units])
-        self.term_search = term_search
+        self.term_search, self.address = term_search, address
         self.free = [number for number, unit in enumerate(units) if not unit.locked]
         self.approved = torch.tensor([unit.locked for unit in units], device=device)
         self.encoder_states: Tensor  # [T, d] of all sources, without context
@@ -217,6 +224,8 @@ class Passes:
         for batch in self._batches([number for number in group if number not in self.settled]):
             self._search(batch, self.options.search)
         found = {number: self.settled[number] if number in self.settled else self.found[number] for number in group}
+        if self.address is not None:
+            found |= self.address.follow(self, found)
         return found if self.term_search is None else found | self.term_search.follow(self, found)
 
     @torch.no_grad()
@@ -228,6 +237,18 @@ class Passes:
         given = {number: own for number, own in enumerate(found) if own}
         changed = given | self.term_search.follow(self, given)
         return [changed.get(number, []) for number in range(len(found))]
+
+    def search_asked(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
+        """All hypotheses of a search for some units with these sources (see `address`)."""
+        chosen = self.readers.choose(numbers)
+        asked = Sources(sources, chosen.documents.tolist(), chosen.positions.tolist(), chosen.device)
+        states, context = asked.encode(self.model.sentence), self.with_pointer(self.context)
+        search = replace(self.options.search, n_best=self.options.search.beam)
+        found: Found = {}
+        for batch in batches_by_length(asked, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
+            hypotheses = search_batch(self.model, asked, batch, states, context, self.options, search)
+            found.update(zip(batch, hypotheses, strict=True))
+        return [found[index] for index in range(len(numbers))]
 
     # What a search for terms asks of the passes (see `term_search`).
 

@@ -7,7 +7,7 @@ The command line takes help and limits from `OPTIONS`, the HTTP interface as wel
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from weitblick.common.errors import UserError
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from weitblick.model.modifiers import Allowed
     from weitblick.model.sentence_model import SentenceModel
     from weitblick.translation.beam import SearchOptions
+
+Formality = Literal["auto", "formal", "informal"]
 
 MOST_HYPOTHESES = 64
 """Of a sentence: more find nothing better, and take gigabytes."""
@@ -38,6 +40,7 @@ class TranslationKeywords(TypedDict, total=False):
     memory: Memory | None
     shortlist: Shortlist | None
     terms: Terms | None
+    formality: Formality
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,13 @@ class TranslationOptions:
     terms: Terms | None = field(
         default=None, metadata=_described("Terms that the translation keeps, each in the form that fits.")
     )
+    formality: Formality = field(
+        default="auto",
+        metadata=_described(
+            "How people are addressed: formal (German Sie), informal (du), or auto: as the model does it, but in one "
+            "way throughout a document."
+        ),
+    )
 
     def __post_init__(self) -> None:
         for name, limits in OPTIONS.items():
@@ -98,6 +108,8 @@ class TranslationOptions:
                 raise UserError(f"{name} {value} is not possible", remedy=f"use {limits.least} or more")
             if limits.most is not None and value is not None and value > limits.most:
                 raise UserError(f"{name} {value} is too much", remedy=f"use {limits.most} or less")
+        if self.formality not in get_args(Formality):
+            raise UserError(f"formality {self.formality!r} is none", remedy=f"use {', '.join(get_args(Formality))}")
         if self.beam is not None and self.n_best > self.beam:
             raise UserError(
                 f"the {self.n_best} best of {self.beam} hypotheses cannot be given",
@@ -115,7 +127,7 @@ class TranslationOptions:
     def settings(self) -> list[Any]:
         """The values of all options, to tell one request from another: memories and shortlists by their identity."""
         values = (getattr(self, name) for name in OPTIONS)
-        return [value if value is None or isinstance(value, int | float) else id(value) for value in values]
+        return [value if value is None or isinstance(value, int | float | str) else id(value) for value in values]
 
     def passes_of(self, model: DocumentModel) -> int:
         """How often a model goes over a document: more than once only where it reads translations."""

@@ -26,6 +26,7 @@ from weitblick.model.context_module import Projected
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit, Warn, split_documents
+from weitblick.translation.address import Address
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.driver import Passes
 from weitblick.translation.options import TranslationOptions
@@ -149,6 +150,8 @@ class Stream:
         self.with_context = options.context and model.context is not None
         self.past = History(model)
         self.approvals = approvals
+        # What was said before is not known to be all of the document: only a form that is asked for is kept to.
+        self.address = None if options.formality == "auto" else Address.of(pipeline, options.formality)
         self.sentences: list[tuple[int, str]] = []  # position and text of each so far
         self.confirmed: dict[int, Unit] = {}
         self.position = 0
@@ -251,10 +254,13 @@ class Stream:
 
             terms = TermSearch(self.options.terms, self.pipeline)
         pointer = self._pointer(unit)
-        passes = Passes(self.model, [unit], self.options, pointer=pointer, past=past, term_search=terms)
+        passes = Passes(
+            self.model, [unit], self.options, pointer=pointer, past=past, term_search=terms, address=self.address
+        )
         (hypotheses,) = passes.translate()
         if self.with_context:
-            self.past.add(PastSentence(self.position, unit.source, hypotheses[0].ids), passes.encoder_states)
+            source = unit.source if self.address is None else self.address.source(unit)
+            self.past.add(PastSentence(self.position, source, hypotheses[0].ids), passes.encoder_states)
         self.position += 1
         return hypotheses
 

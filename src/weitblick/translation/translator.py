@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from weitblick.memory.approvals import Approvals
     from weitblick.memory.pointer import MemoryPointer
     from weitblick.memory.reading_pointer import Approved
+    from weitblick.translation.address import Address
     from weitblick.translation.alignment import Alignment
     from weitblick.translation.streaming import Stream
     from weitblick.translation.term_search import TermSearch
@@ -117,8 +118,8 @@ class Translator:
     def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         """Some documents, all at once."""
         units = split_documents(documents, self.pipeline, self.warn)
-        pointer, terms = self.pointer_for(units, options), self.term_search(options)
-        found = translate_units(self.model, units, options, pointer, term_search=terms)
+        pointer, terms, address = self.pointer_for(units, options), self.term_search(options), self.address(options)
+        found = translate_units(self.model, units, options, pointer, term_search=terms, address=address)
         return join_documents(documents, units, found, self.pipeline)
 
     def pointer_for(self, units: Sequence[Unit], options: TranslationOptions) -> Approved | None:
@@ -135,6 +136,12 @@ class Translator:
         from weitblick.translation.term_search import TermSearch
 
         return TermSearch(options.terms, self.pipeline)
+
+    def address(self, options: TranslationOptions) -> Address | None:
+        """What asks for a form of address; None if the model knows none."""
+        from weitblick.translation.address import Address
+
+        return Address.of(self.pipeline, options.formality)
 
     @cached_property
     def approvals(self) -> Approvals:

@@ -15,7 +15,7 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.files.masked_document import MaskedDocument
 from weitblick.memory.store import Memory
 from weitblick.text.base import without_surrogates
-from weitblick.translation.options import OPTIONS, TranslationOptions
+from weitblick.translation.options import OPTIONS, Formality, TranslationOptions
 from weitblick.translation.results import TranslatedDocument
 from weitblick.workbench.errors import Refused
 from weitblick.workbench.libretranslate import attachment
@@ -80,6 +80,7 @@ class TranslateIn(Strict):
     beam: int | None = Field(None, ge=OPTIONS["beam"].least, le=MOST_HYPOTHESES)
     n_best: int = Field(1, ge=OPTIONS["n_best"].least, le=MOST_HYPOTHESES)
     context: bool = Field(True, description=OPTIONS["context"].help)
+    formality: Formality = Field("auto", description=OPTIONS["formality"].help)
 
     @model_validator(mode="after")
     def _possible(self) -> TranslateIn:
@@ -125,7 +126,10 @@ def routes(service: Service) -> APIRouter:
     async def translate(request: Request, body: TranslateIn) -> TranslateOut:
         service.languages.check(body.source_language, body.target_language)
         memory = _memory(service, body.memory)
-        options = TranslationOptions(beam=body.beam, n_best=body.n_best, context=body.context, memory=memory)
+        service.check_formality(body.formality)
+        options = TranslationOptions(
+            beam=body.beam, n_best=body.n_best, context=body.context, memory=memory, formality=body.formality
+        )
         service.check_length([one.text for one in body.documents if one.text is not None])
         documents = await aside_if_long(
             sum(len(one.text or "") for one in body.documents),

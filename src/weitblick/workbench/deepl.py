@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from weitblick.translation.options import TranslationOptions
+from weitblick.translation.options import Formality, TranslationOptions
 from weitblick.workbench.errors import Refused
 from weitblick.workbench.libretranslate import attachment
 from weitblick.workbench.parameters import Languages, base, parameters, string, strings, upload
@@ -20,9 +20,17 @@ from weitblick.workbench.texts import MarkedTexts, Texts, XmlTexts
 from weitblick.workbench.transfer import file_name
 
 UNLIMITED = 10**12
+FORMALITY: dict[str, Formality] = {
+    "default": "auto", "more": "formal", "less": "informal", "prefer_more": "formal", "prefer_less": "informal"
+}  # fmt: skip
 TRANSLATE = body(
     {"text": TEXTS, "target_lang": TEXT},
-    {"source_lang": TEXT, "context": TEXT, "tag_handling": {"enum": ["html", "xml"]}},
+    {
+        "source_lang": TEXT,
+        "context": TEXT,
+        "tag_handling": {"enum": ["html", "xml"]},
+        "formality": {"enum": list(FORMALITY)},
+    },
 )
 DOCUMENT_KEY = body({"document_key": TEXT})
 MOST_TEXTS = 1000
@@ -50,7 +58,8 @@ def routes(service: Service) -> APIRouter:
         split = await aside_if_long(
             long, lambda: kind(texts, languages.source, alphabet=service.alphabet, before=before)
         )
-        found = await unless_gone(request, service.translate_texts(split, TranslationOptions(), linger=LINGER_SECONDS))
+        options = TranslationOptions(formality=_formality(service, values))
+        found = await unless_gone(request, service.translate_texts(split, options, linger=LINGER_SECONDS))
         return {
             "translations": [
                 {
@@ -69,7 +78,7 @@ def routes(service: Service) -> APIRouter:
         if wanted not in ("source", "target"):
             raise Refused(400, "type is neither source nor target")
         code = languages.source if wanted == "source" else languages.target
-        formality = {"supports_formality": False} if wanted == "target" else {}
+        formality = {"supports_formality": service.knows_formality} if wanted == "target" else {}
         return [{"language": code.upper(), "name": Languages.name(code), **formality}]
 
     @router.get("/usage", include_in_schema=False)
@@ -108,6 +117,17 @@ def routes(service: Service) -> APIRouter:
         return attachment(*service.uploads.result(identity, string(await parameters(request), "document_key")))
 
     return router
+
+
+def _formality(service: Service, values: dict[str, Any]) -> Formality:
+    """The form of address that is asked for; what is only preferred is nothing to a model that knows none."""
+    asked = string(values, "formality", "default")
+    if asked not in FORMALITY:
+        raise Refused(400, f"Value for 'formality' not supported: {asked}; one of {', '.join(FORMALITY)} is")
+    if asked.startswith("prefer_") and not service.knows_formality:
+        return "auto"
+    service.check_formality(FORMALITY[asked])
+    return FORMALITY[asked]
 
 
 def _check(languages: Languages, values: dict[str, Any]) -> str | None:

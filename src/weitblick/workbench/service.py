@@ -8,7 +8,8 @@ from functools import partial
 
 from weitblick.memory.store import SAMPLE, Memory
 from weitblick.text.carried import Alphabet
-from weitblick.translation.options import TranslationOptions
+from weitblick.translation.address import symbols_of
+from weitblick.translation.options import Formality, TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.workbench.engine import Engine
 from weitblick.workbench.errors import Refused
@@ -41,6 +42,16 @@ class Service:
         self.uploads = Uploads(self)
         self.workbench = Workbench(self)
         self.characters = 0  # translated since the start
+
+    @property
+    def knows_formality(self) -> bool:
+        """Whether the model can be asked for a form of address."""
+        return symbols_of(self.engine.translator.pipeline) is not None
+
+    def check_formality(self, formality: Formality) -> None:
+        """Refuses a form of address that the model cannot be asked for."""
+        if formality != "auto" and not self.knows_formality:
+            raise Refused(400, f"formality {formality}: this server's model knows no forms of address; leave it out")
 
     async def translate_texts(
         self, texts: Texts, options: TranslationOptions, *, linger: float = 0.0
