@@ -45,7 +45,7 @@ def main() -> None:
     print(HEADER, flush=True)
     for seed in options.seeds:
         for name, recipe in recipes.items():
-            print(row(options.output / f"{name}-{seed}", name, seed, recipe, base, found), flush=True)
+            print(row(options, name, seed, recipe, base, found), flush=True)
 
 
 def corpus(options: argparse.Namespace, base: LoadedModel) -> CorpusStore:
@@ -69,7 +69,24 @@ def new_layer(base: LoadedModel, recipe: Recipe, seed: int) -> tuple[DocumentMod
     return model, recipe.decision_stage, torch.ones(len(model.decides)), StopRequest()
 
 
-def row(folder: Path, name: str, seed: int, recipe: Recipe, base: LoadedModel, found: list[list[Decision]]) -> str:
+def tried(training: DecisionTraining, own_odds: float, held_out: list[Decision]) -> str:
+    """How right a layer is if the sentence model's own odds have another weight."""
+    section = training.model.section
+    chosen, section.own_odds = section.own_odds, own_odds
+    judgement = training.judge(held_out)
+    section.own_odds = chosen
+    return f"{judgement}; nats own {judgement.nats['own']:.4f}, random {judgement.nats['random']:.4f}"
+
+
+def row(
+    options: argparse.Namespace,
+    name: str,
+    seed: int,
+    recipe: Recipe,
+    base: LoadedModel,
+    found: list[list[Decision]],
+) -> str:
+    folder = options.output / f"{name}-{seed}"
     figures_file = folder / "decision_layers.json"
     if figures_file.exists():
         figures = json.loads(figures_file.read_text(encoding="utf-8"))
@@ -77,6 +94,8 @@ def row(folder: Path, name: str, seed: int, recipe: Recipe, base: LoadedModel, f
         training = DecisionTraining(*new_layer(base, recipe, seed))
         judgement = training.fit(found[0], found[1], seed, folder.with_suffix(".log"), quiet=True)
         figures = judgement.figures()
+        for odds in options.own_odds:
+            print(f"{name}-{seed}, own_odds {odds}: {tried(training, odds, found[1])}", flush=True)
         facts = {**base.facts, "decisions": len(found[0]), "decision_seed": seed}
         facts |= {f"decision_{key}": round(value, 4) for key, value in figures.items()}
         save_model(folder, training.model, base.pipeline, base.model_section, facts)
@@ -93,6 +112,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="changes to the recipe")
     parser.add_argument("--layers", nargs="*", choices=LAYERS, default=list(LAYERS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[1])
+    parser.add_argument(
+        "--own-odds", nargs="*", type=float, default=[], help="other weights to try on what is held out"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path, required=True)
     return parser.parse_args()
