@@ -196,19 +196,35 @@ def test_the_row_under_the_cursor_stays_where_it_is(story: Story) -> None:
 
 def test_a_confirmed_row_can_be_opened_again(story: Story) -> None:
     story.open_text()
-
-    def confirmed() -> bool:  # a row that is drawn anew may miss a key
-        if story.state(1) != "confirmed":
-            story.field(1).press("Control+Shift+Enter")
-        return story.state(1) == "confirmed"
-
-    story.until(confirmed)
+    story.field(1).press("Control+Shift+Enter")
+    assert story.state(1) == "confirmed"
     button = story.row(1).locator(".confirm")
     story.until(lambda: len(story.pairs()) == 1)
     assert button.inner_text() == "Reopen"
     button.click()
     assert story.state(1) == "edited"
     story.until(lambda: story.pairs() == [])
+
+
+def test_a_row_is_saved_where_it_stands_while_another_project_is_on_its_way(story: Story) -> None:
+    """Whoever has chosen another project may go on in the document that is still there."""
+    page = story.open_text().page
+    first_project, first_document = story.project, story.document
+    held: list[Any] = []
+    story.open_text("The report is ready.\n")
+    page.route(f"**/v1/projects/{first_project}", lambda route: held.append(route))
+    page.select_option("#project-select", value=first_project)
+    story.until(lambda: bool(held))
+    story.confirm(0, "Der Rapport ist fertig.")
+    story.until(lambda: [row["state"] for row in story.stored()] == ["confirmed"])
+    story.field(0).press("End")
+    page.keyboard.type(" Bald.")
+    held.pop().continue_()
+    story.until(lambda: page.evaluate("location.hash") == f"#{first_document}")
+    story.translated()
+    assert page.locator("#rows tr").count() == 4
+    story.until(lambda: story.stored()[0]["target"] == "Der Rapport ist fertig. Bald.")
+    assert "Not saved" not in story.said()
 
 
 def test_changed_rows_are_settled_with_single_keys(story: Story) -> None:

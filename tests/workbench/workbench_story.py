@@ -42,6 +42,7 @@ class Story:
         self.page.reload()
         self.page.wait_for_selector(f"#project-select option:text-is('{name}')", state="attached")
         self.page.select_option("#project-select", label=name)
+        self.until(lambda: self.page.evaluate("location.hash") == f"#{self.document}")  # another one may be open still
         return self.translated()
 
     def translated(self) -> Story:
