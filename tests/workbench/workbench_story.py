@@ -5,17 +5,16 @@ Everything is done and seen as a person does it: by keys, by the pointer, and by
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE
+
 TEXT = "The quotas are ready. They are high.\n\nThe committee has adopted the quotas.\n\nWe thank you for the quotas.\n"
 """With *Fangquoten* confirmed in the first row, the third and the fourth change."""
-PATIENCE = int(os.environ.get("WEITBLICK_TEST_PATIENCE", "180"))
-"""Seconds: the machine may be busy."""
 NUMBERS = itertools.count(1)
 
 
