@@ -1,6 +1,7 @@
 # make demo   the main job, on a fresh machine: sets up, trains, translates, explains (a second run is quick)
 # make test   the whole test suite
-# make torture   attacks every command for an hour: TORTURE_SECONDS=600 for ten minutes, TORTURE_SEED=7 to repeat one
+# make torture   attacks every command for an hour: TORTURE_SECONDS=600 for ten minutes, TORTURE_SEED=7 to repeat one;
+#                then property tests with other examples than the suite's
 # Elsewhere than on a CPU: make setup TORCH_INDEX=https://download.pytorch.org/whl/cu128
 
 PYTHON ?= python3
@@ -29,8 +30,8 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/weitblick demo --output demo
 
-# each of two processes, unless the user says otherwise
-ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
+# two processes of one thread each, unless the user says otherwise; sets are in the same order every time
+ONE_THREAD := PYTHONHASHSEED=$${PYTHONHASHSEED:-1} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 
 test: .venv/ready-dev
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile
@@ -48,6 +49,7 @@ TORTURE_SEED ?= $(shell date +%s)
 torture: .venv/ready-dev
 	@echo "TORTURE_SEED=$(TORTURE_SEED)"
 	TORTURE_SECONDS=$(TORTURE_SECONDS) TORTURE_SEED=$(TORTURE_SEED) $(BIN)/pytest tests/torture
+	TORTURE_SEED=$(TORTURE_SEED) $(BIN)/pytest -m hypothesis --hypothesis-seed=$(TORTURE_SEED)
 
 lint: .venv/ready-dev
 	$(BIN)/ruff check .

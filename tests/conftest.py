@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.patience import PATIENCE
 from weitblick.common import logs, threads
 
 threads.set_environment()  # before a test loads PyTorch
 os.environ.setdefault("WEITBLICK_KERNELS", "off")  # nothing is built behind a test, nor depends on what was
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
 import weitblick.fast.compiled_doubles  # noqa: E402, F401  models in tests compute as those that are loaded
+
+# The suite runs the same examples each time, however busy the machine is; `make torture` looks for others. Examples may
+# share what fixtures have made.
+IGNORED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=IGNORED)
+settings.register_profile("torture", settings.get_profile("suite"), derandomize=False, print_blob=True)
+settings.load_profile("torture" if "TORTURE_SEED" in os.environ else "suite")
 
 # no sandbox as root, and nothing that looks for the network
 CHROMIUM_OPTIONS = [
@@ -40,13 +53,30 @@ def _no_pictures() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Random numbers of a test and of what is made for it do not depend on the tests before."""
+    random.seed(1)
+    np.random.seed(1)
+    torch.manual_seed(1)
+
+
 @pytest.fixture(autouse=True)
-def _log_as_before() -> Iterator[None]:
-    """A command sets the package's log up for its process; the next test finds it as this one did."""
+def _process_as_before() -> Iterator[None]:
+    """A command sets its process up (the log, threads, the environment); the next test finds it as this one did."""
     log = logging.getLogger("weitblick")
     level, handlers, propagate = log.level, list(log.handlers), log.propagate
+    environment, folder, count = dict(os.environ), os.getcwd(), torch.get_num_threads()
     yield
     log.level, log.handlers, log.propagate = level, handlers, propagate
+    for name in os.environ.keys() | environment.keys():
+        if name in environment:
+            os.environ[name] = environment[name]
+        else:
+            del os.environ[name]
+    os.chdir(folder)
+    if torch.get_num_threads() != count:
+        torch.set_num_threads(count)
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +118,7 @@ def local_page(chromium: Any) -> Iterator[Any]:
 def _page(chromium: Any, *, offline: bool) -> Iterator[Any]:
     errors: list[str] = []
     context = chromium.new_context(accept_downloads=True, offline=offline)
+    context.set_default_timeout(1000 * PATIENCE)
     context.on("weberror", lambda error: errors.append(str(error.error)))
     yield context.new_page()
     context.close()

@@ -18,6 +18,7 @@ from french_spanish import write_corpus
 from test_trained import SHORT
 
 import weitblick.common.recipe_files
+from tests.patience import PATIENCE
 from tests.test_docs import ROOT, SHELLS, blocks
 from tests.test_docs_run import run_line
 from weitblick.text.pipeline import load_pipeline
@@ -31,12 +32,12 @@ def answer(request: urllib.request.Request) -> Any:
     begun = time.monotonic()
     while True:
         try:
-            with urllib.request.urlopen(request, timeout=60) as found:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as found:
                 return json.load(found)
         except urllib.error.HTTPError:
             raise
         except urllib.error.URLError:
-            if time.monotonic() - begun > 60:
+            if time.monotonic() - begun > PATIENCE:
                 raise
             time.sleep(0.2)
 
@@ -58,7 +59,7 @@ def serve(line: str) -> None:
         assert len(answer(request)["translatedText"]) == 2
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(PATIENCE)
 
 
 def test_the_page_runs_as_it_stands(small_marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

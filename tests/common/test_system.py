@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import weitblick
+from tests.patience import PATIENCE
 from weitblick.common import files, locks, system, temporary
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_folder, atomic_path
@@ -104,7 +105,7 @@ def test_a_lock_on_windows_is_held_by_one(windows: Windows, tmp_path: Path) -> N
         waiting = threading.Thread(target=windows.lock, args=[other], kwargs={"wait": True})
         waiting.start()
         one.close()
-        waiting.join(20)
+        waiting.join(PATIENCE)
         assert not waiting.is_alive()
 
 

@@ -327,7 +327,7 @@ def test_the_legend_never_covers_the_panel(open_report: Opener) -> None:
             "() => document.getElementById('panel').getBoundingClientRect().top"
             " >= document.getElementById('legend').getBoundingClientRect().bottom - 1"
         )
-        page.click("#tab-influence", timeout=5000)
+        page.click("#tab-influence")
 
 
 @pytest.mark.browser

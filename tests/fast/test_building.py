@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from weitblick.common.errors import UserError
 from weitblick.fast import build as building
 from weitblick.fast import kernels as library
@@ -147,7 +148,7 @@ def test_a_library_that_fails_its_trial_is_never_kept(
 
 def test_a_build_that_is_interrupted_says_so_in_one_line(cache: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
-    environment = {**os.environ, "CC": script(tmp_path / "slow", f"touch {begun}; exec sleep 60")}
+    environment = {**os.environ, "CC": script(tmp_path / "slow", f"touch {begun}; exec sleep 600")}
     # A test run in the background of a script has been told to ignore Ctrl-C, and so would its children.
     listening = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     process = subprocess.Popen(
@@ -162,7 +163,7 @@ def test_a_build_that_is_interrupted_says_so_in_one_line(cache: Path, tmp_path: 
             assert process.poll() is None
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=30)[1] == "interrupted\n"
+        assert process.communicate(timeout=PATIENCE)[1] == "interrupted\n"
     finally:
         process.kill()
     assert process.returncode == 130

@@ -19,7 +19,7 @@ import pysubs2
 import pytest
 import srt
 import webvtt
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from lxml import html as lxml_html
@@ -212,7 +212,7 @@ def rendered(file: TranslatableFile, edits: list[str], reviewed: bool = False, s
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(edits=st.tuples(EDITS, EDITS), reviewed=st.booleans())
 def test_confirmed_text_and_state_come_back(
     tmp_path: Path, sample: Sample, edits: tuple[str, str], reviewed: bool

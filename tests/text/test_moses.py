@@ -6,7 +6,7 @@ import io
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from subword_nmt import apply_bpe, learn_bpe
@@ -38,7 +38,7 @@ glued = st.lists(fragments, max_size=6).map("".join)
 anything = st.text(max_size=40)
 texts = st.one_of(spaced, st.lists(st.one_of(fragments, glued), max_size=10).map(" ".join), anything)
 
-many = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=400, deadline=None)
 
 
 def sacremoses_tokens(language: str, text: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_corpus import SOURCES, TARGETS, learn
 
@@ -20,7 +20,7 @@ from weitblick.text.pipeline import learn_pipeline, load_pipeline
 KINDS = ["sentencepiece", "moses"]
 LONG = " ".join(SOURCES[:6] * 3)
 
-many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=150, deadline=None)
 
 
 def test_special_ids_are_the_same_everywhere(pipeline: TextPipeline) -> None:

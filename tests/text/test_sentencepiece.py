@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_corpus import SOURCES, TARGETS, learn
 
@@ -11,7 +11,7 @@ from weitblick.text.base import UNK, TextPipeline
 characters = st.characters(exclude_categories=["Cc", "Cs"])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, deadline=None)
 @given(text=st.text(characters, max_size=60))
 def test_any_text_comes_back_exactly(sentencepiece: TextPipeline, text: str) -> None:
     expected = " ".join(text.split())

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from text_corpus import SOURCES, TARGETS
@@ -33,7 +33,7 @@ parts = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None)
 @given(text=st.lists(parts, max_size=12).map("".join))
 def test_symbols_are_single_everywhere_and_text_comes_back(pipeline: TextPipeline, text: str) -> None:
     expected = " ".join(text.split())

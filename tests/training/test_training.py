@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.patience import PATIENCE
 from weitblick.checkpoints.folder import build, load_model, read_weights
 from weitblick.common import logs
 from weitblick.common.errors import UserError
@@ -151,13 +152,13 @@ def test_stopped_and_resumed_equals_undisturbed(undisturbed, recipe_file, corpus
 @pytest.mark.slow
 def test_killed_by_the_system_it_resumes_to_the_same_bytes(undisturbed, recipe_file, corpus, tmp_path):
     process = start(recipe_file, corpus, tmp_path / "run")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not list((tmp_path / "run").glob("context/state-*")) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     again = start(recipe_file, corpus, tmp_path / "run")
-    _, errors = again.communicate(timeout=240)
+    _, errors = again.communicate(timeout=PATIENCE)
     assert again.returncode == 0, errors
     name = "best/model.safetensors"
     assert (tmp_path / "run" / name).read_bytes() == (undisturbed / name).read_bytes()
@@ -168,7 +169,7 @@ def test_two_processes_equal_one_on_the_same_global_batch(recipe_file, corpus, t
     still = [f"{stage}.{key}" for stage in ("sentence_stage", "context_stage") for key in ("dropout=0.0",)]
     still += ["context.dropout=0.0", "context_stage.context_dropout=0", "context_stage.source_word_dropout=0"]
     pair = start(recipe_file, corpus, tmp_path / "two", *still, torchrun=2)
-    _, errors = pair.communicate(timeout=300)
+    _, errors = pair.communicate(timeout=PATIENCE)
     assert pair.returncode == 0, errors
     run(recipe_file, corpus, tmp_path / "one", *still, "sentence_stage.accumulate=2", "context_stage.accumulate=2")
     for stage in ("sentence", "context"):
@@ -257,11 +258,11 @@ def test_ctrl_c_stops_cleanly_and_can_be_resumed(recipe_file, corpus, tmp_path):
     process = start(
         recipe_file, corpus, tmp_path / "run", "sentence_stage.updates=100000", "sentence_stage.patience=9999"
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not list((tmp_path / "run").glob("sentence/state-*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "the same command goes on from there" in errors
     assert "Traceback" not in errors

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 from workbench_story import Story
 
+from tests.patience import PATIENCE
 from weitblick.translation.translator import Translator
 from weitblick.workbench.app import create_app
 from weitblick.workbench.requests import Limits
@@ -45,7 +46,7 @@ def address(translator: Translator, tmp_path_factory: pytest.TempPathFactory) ->
         time.sleep(0.01)
     yield f"{HOME}:{listener.getsockname()[1]}"
     server.should_exit = True
-    thread.join(20)
+    thread.join(PATIENCE)
 
 
 @pytest.fixture

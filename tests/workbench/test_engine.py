@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from weitblick.documents.document import Document, Sentence
 from weitblick.translation.document_job import DocumentJob
 from weitblick.translation.options import TranslationOptions
@@ -49,7 +50,7 @@ class Slow:
     ) -> list[TranslatedDocument]:
         self.windows.append([document.id for document in documents])
         self.begun.release()
-        assert self.go.acquire(timeout=20)
+        assert self.go.acquire(timeout=PATIENCE)
         if any("bad" in document.id for document in documents):
             raise ValueError("bad")
         return [TranslatedDocument(document, ((),) * len(document.sentences)) for document in documents]
@@ -75,11 +76,11 @@ def engine(slow: Slow) -> Iterator[Engine]:
 
 def test_first_comes_alone_and_what_waits_meanwhile_goes_together(slow: Slow, engine: Engine) -> None:
     works = [engine.translate([document("a")], OPTIONS)]
-    assert slow.begun.acquire(timeout=20)  # nobody else was there, and it did not wait for company
+    assert slow.begun.acquire(timeout=PATIENCE)  # nobody else was there, and it did not wait for company
     works += [engine.translate([document(name)], OPTIONS) for name in "bcd"]
     slow.go.release()
     slow.go.release()
-    assert [work.result.result(20)[0].document.id for work in works] == list("abcd")
+    assert [work.result.result(PATIENCE)[0].document.id for work in works] == list("abcd")
     assert slow.windows == [["a"], ["b", "c", "d"]]
 
 
@@ -87,14 +88,14 @@ def test_who_was_answered_may_join_those_who_wait(slow: Slow, engine: Engine, mo
     """Else clients would fall into halves that wait for each other."""
     monkeypatch.setattr("weitblick.workbench.engine.REGROUPING", 1e6)
     first = engine.translate([document("a")], OPTIONS)
-    assert slow.begun.acquire(timeout=20)
+    assert slow.begun.acquire(timeout=PATIENCE)
     works = [engine.translate([document(name)], OPTIONS) for name in "bc"]
     slow.go.release()
-    first.result.result(20)
+    first.result.result(PATIENCE)
     works.append(engine.translate([document("d")], OPTIONS))
     slow.go.release()
     for work in works:
-        work.result.result(20)
+        work.result.result(PATIENCE)
     assert slow.windows == [["a"], ["b", "c", "d"]]
 
 
@@ -102,13 +103,13 @@ def test_who_comes_alone_never_waits(slow: Slow, engine: Engine, monkeypatch: py
     monkeypatch.setattr("weitblick.workbench.engine.REGROUPING", 1e6)
     for name in "abc":
         slow.go.release()
-        engine.translate([document(name)], OPTIONS).result.result(20)
+        engine.translate([document(name)], OPTIONS).result.result(PATIENCE)
     assert slow.windows == [["a"], ["b"], ["c"]]
 
 
 def test_other_options_go_apart_and_windows_have_a_limit(slow: Slow, engine: Engine) -> None:
     engine.translate([document("a")], OPTIONS)
-    assert slow.begun.acquire(timeout=20)
+    assert slow.begun.acquire(timeout=PATIENCE)
     large = "x" * 4 * 600
     rest = [
         engine.translate([document("b", large)], OPTIONS),
@@ -118,19 +119,19 @@ def test_other_options_go_apart_and_windows_have_a_limit(slow: Slow, engine: Eng
     for _ in range(4):
         slow.go.release()
     for work in rest:
-        work.result.result(20)
+        work.result.result(PATIENCE)
     assert slow.windows == [["a"], ["b"], ["c"], ["d"]]
 
 
 def test_one_bad_request_does_not_hurt_the_others(slow: Slow, engine: Engine) -> None:
     engine.translate([document("a")], OPTIONS)
-    assert slow.begun.acquire(timeout=20)
+    assert slow.begun.acquire(timeout=PATIENCE)
     good, bad = (engine.translate([document(name)], OPTIONS) for name in ("good", "bad"))
     for _ in range(4):
         slow.go.release()
-    assert good.result.result(20)[0].document.id == "good"
+    assert good.result.result(PATIENCE)[0].document.id == "good"
     with pytest.raises(ValueError, match="bad"):
-        bad.result.result(20)
+        bad.result.result(PATIENCE)
 
 
 def test_no_request_is_lost_between_two_windows() -> None:
@@ -144,7 +145,7 @@ def test_no_request_is_lost_between_two_windows() -> None:
     answered = []
 
     def client() -> None:
-        answered.extend(engine.translate([document("a")], OPTIONS).result.result(20) for _ in range(500))
+        answered.extend(engine.translate([document("a")], OPTIONS).result.result(PATIENCE) for _ in range(500))
 
     clients = [threading.Thread(target=client, daemon=True) for _ in range(8)]
     interval = sys.getswitchinterval()
@@ -153,7 +154,7 @@ def test_no_request_is_lost_between_two_windows() -> None:
         for one in clients:
             one.start()
         for one in clients:
-            one.join(60)
+            one.join(PATIENCE)
     finally:
         sys.setswitchinterval(interval)
     assert len(answered) == 8 * 500
@@ -164,25 +165,25 @@ def test_free_memory_goes_back_from_time_to_time(slow: Slow, engine: Engine, mon
     given = threading.Semaphore(0)
     monkeypatch.setattr("weitblick.workbench.engine.give_back", given.release)
     slow.go.release(2)
-    engine.translate([document("a")], OPTIONS).result.result(20)
+    engine.translate([document("a")], OPTIONS).result.result(PATIENCE)
     assert not given.acquire(blocking=False)
     monkeypatch.setattr("weitblick.workbench.engine.GIVE_BACK_SECONDS", 0.0)
-    engine.translate([document("b")], OPTIONS).result.result(20)
-    assert given.acquire(timeout=20)
+    engine.translate([document("b")], OPTIONS).result.result(PATIENCE)
+    assert given.acquire(timeout=PATIENCE)
 
 
 def test_unwanted_work_is_not_done(slow: Slow, engine: Engine) -> None:
     engine.translate([document("a")], OPTIONS)
-    assert slow.begun.acquire(timeout=20)
+    assert slow.begun.acquire(timeout=PATIENCE)
     unwanted = engine.translate([document("b")], OPTIONS)
     unwanted.cancel()
     last = engine.translate([document("c")], OPTIONS)
     for _ in range(3):
         slow.go.release()
-    last.result.result(20)
+    last.result.result(PATIENCE)
     assert slow.windows == [["a"], ["c"]]
     with pytest.raises(CancelledError):
-        unwanted.result.result(20)
+        unwanted.result.result(PATIENCE)
 
 
 def test_long_work_takes_turns_and_can_be_left(slow: Slow, engine: Engine) -> None:
@@ -191,7 +192,7 @@ def test_long_work_takes_turns_and_can_be_left(slow: Slow, engine: Engine) -> No
 
     def long() -> Iterator[None]:
         for number in range(1000):
-            assert pause.acquire(timeout=20)
+            assert pause.acquire(timeout=PATIENCE)
             steps.append(number)
             yield
 
@@ -200,29 +201,29 @@ def test_long_work_takes_turns_and_can_be_left(slow: Slow, engine: Engine) -> No
     answer = engine.translate([document("short")], OPTIONS)
     slow.go.release()
     pause.release(3)
-    answer.result.result(20)
+    answer.result.result(PATIENCE)
     assert len(steps) <= 4
     work.cancel()
     pause.release(3)
-    engine.call(lambda: None).result.result(20)
+    engine.call(lambda: None).result.result(PATIENCE)
     done = len(steps)
     pause.release(100)
-    engine.call(lambda: None).result.result(20)
+    engine.call(lambda: None).result.result(PATIENCE)
     assert len(steps) == done
 
 
 def test_closing_answers_everybody(slow: Slow) -> None:
     engine = Engine(slow)  # type: ignore[arg-type]
     engine.translate([document("a")], OPTIONS)
-    assert slow.begun.acquire(timeout=20)
+    assert slow.begun.acquire(timeout=PATIENCE)
     waiting = engine.translate([document("b")], OPTIONS)
     slow.go.release()
     closing = threading.Thread(target=engine.close)
     closing.start()
     slow.go.release()
-    closing.join(20)
+    closing.join(PATIENCE)
     with suppress(Closed):
-        assert waiting.result.result(20)
+        assert waiting.result.result(PATIENCE)
     with pytest.raises(Closed):
         engine.translate([document("c")], OPTIONS)
 
@@ -259,7 +260,7 @@ def test_sentences_without_context_need_one_pass(translator: Translator, monkeyp
     monkeypatch.setattr(Translator, "translate_window", noting)
     engine = Engine(translator)
     try:
-        found = [engine.translate([one], options).result.result(60)[0] for one in single]
+        found = [engine.translate([one], options).result.result(PATIENCE)[0] for one in single]
         for one, whole in zip(found, expected, strict=True):
             for translation, same in zip(one.translations[0], whole.translations[0], strict=True):
                 assert (translation.text, translation.length) == (same.text, same.length)
@@ -267,7 +268,7 @@ def test_sentences_without_context_need_one_pass(translator: Translator, monkeyp
         assert set(asked) == {1}
         asked.clear()
         for one in (document("l", long), drafted, document("2", *TALK[:2])):
-            engine.translate([one], TranslationOptions(beam=1)).result.result(60)
+            engine.translate([one], TranslationOptions(beam=1)).result.result(PATIENCE)
         assert asked == [2, 2, 2]
     finally:
         engine.close()
@@ -278,13 +279,13 @@ def test_the_same_output_in_any_company(translator: Translator) -> None:
     engine = Engine(translator)
     try:
         talk = document("1", *TALK)
-        alone = engine.translate([talk], OPTIONS).result.result(60)
+        alone = engine.translate([talk], OPTIONS).result.result(PATIENCE)
         others = [document(str(n), f"The directive number {n} is good.", "It is new.") for n in range(5)]
         works = [engine.translate([one], OPTIONS) for one in (*others, talk)]
-        together = works[-1].result.result(60)
+        together = works[-1].result.result(PATIENCE)
         assert [one.document.targets for one in together] == [one.document.targets for one in alone]
         long = document("2", *TALK * 20)
-        stepwise = engine.translate([long], OPTIONS).result.result(120)
+        stepwise = engine.translate([long], OPTIONS).result.result(PATIENCE)
         assert stepwise[0].document.targets == translator.translate(long, beam=1).targets
     finally:
         engine.close()

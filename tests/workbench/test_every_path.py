@@ -15,10 +15,11 @@ from xml.etree import ElementTree
 import docx
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_any_text import deepl, libre, v1
 
+from tests.patience import PATIENCE
 from weitblick.documents.document import Document
 from weitblick.files.masked_document import align_by_places
 from weitblick.text.carried import Alphabet, sentence_spans
@@ -36,9 +37,7 @@ TEXTS = st.one_of(
     st.lists(PARTS, min_size=1, max_size=4).map("".join),
     st.text(min_size=1, max_size=20),
 ).map(lambda text: text.encode("utf-8", "replace").decode())
-MANY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+MANY = settings(max_examples=40, deadline=None)
 
 
 def moved(source: str) -> str:
@@ -119,12 +118,13 @@ def rows_of(client: TestClient, name: str, content: bytes) -> tuple[str, list[di
         assert answer.status_code == 400, answer.text
         return "", []
     url = f"/v1/projects/{project}/documents/{answer.json()['id']}"
-    for _ in range(1000):
-        rows = client.get(url).json()["rows"]
-        if all(row["state"] != "empty" for row in rows):
-            return url, rows
+    end = time.monotonic() + PATIENCE
+    rows = client.get(url).json()["rows"]
+    while any(row["state"] == "empty" for row in rows):
+        assert time.monotonic() < end, rows
         time.sleep(0.01)
-    raise AssertionError(rows)
+        rows = client.get(url).json()["rows"]
+    return url, rows
 
 
 @MANY

@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import PATIENCE
+
 LONG = "The report is long. " * 200
 FILE = {"file": ("a.txt", LONG.encode())}
 READERS = ("weitblick.workbench.texts.lines_content", "weitblick.workbench.uploads.read_upload")
@@ -32,19 +34,19 @@ def test_others_are_answered(
 
     def slow(*_: Any, **__: Any) -> Any:
         begun.set()
-        assert go.wait(20)
+        assert go.wait(PATIENCE)
         raise RuntimeError("enough")
 
     for reader in READERS:
         monkeypatch.setattr(reader, slow)
-    with httpx.Client(base_url=address, timeout=30, trust_env=False) as client, ThreadPoolExecutor(1) as pool:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(client.post, path, **request_)
-        assert begun.wait(20)
+        assert begun.wait(PATIENCE)
         try:
-            assert client.get("/health", timeout=10).status_code == 200
+            assert client.get("/health").status_code == 200
         finally:
             go.set()
-        assert waiting.result(30).status_code == 500
+        assert waiting.result(PATIENCE).status_code == 500
 
 
 def test_a_text_that_is_too_long_is_not_even_read(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +54,6 @@ def test_a_text_that_is_too_long_is_not_even_read(address: str, monkeypatch: pyt
         raise AssertionError("read")
 
     monkeypatch.setattr(READERS[0], unexpected)
-    with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
+    with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
         answer = client.post("/v1/translate", json={"documents": [{"text": "a" * 300_000}] * 2})
     assert answer.status_code == 413

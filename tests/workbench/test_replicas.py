@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from tests.patience import PATIENCE
+
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'ray[serve]')")
 pytest.importorskip("ray.serve", reason="Ray Serve is not installed (pip install 'ray[serve]')")
 
@@ -26,7 +28,7 @@ def replicas() -> Iterator[httpx.Client]:
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     serve.start(http_options={"host": "127.0.0.1", "port": port})
     serve.run(application(Wishes(replicas=2, cpus=0.5)), route_prefix="/")
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE, trust_env=False) as client:
         yield client
     serve.shutdown()
     ray.shutdown()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.patience import PATIENCE
 from weitblick.workbench.searching import Searching, Wanted
 
 TEXT = "The report of 2024 is long.\n\nThe report is ready.\n\nWe thank you.\n"
@@ -60,12 +61,14 @@ def test_a_bad_expression_is_refused_in_one_line(client: TestClient, url: str) -
 
 
 def test_an_expression_that_never_ends_is_stopped(client: TestClient, url: str) -> None:
-    client.app.state.service.workbench.searching.seconds = 0.05  # type: ignore[attr-defined]
+    searching = client.app.state.service.workbench.searching  # type: ignore[attr-defined]
+    usual, searching.seconds = searching.seconds, 0.05
     body = {"target": "a" * 60, "state": "edited", "version": 2**40}
     client.put(f"{url}/segments/1", json=body)
     answer = client.post(f"{url}/search", json={"text": "(a+)+b", "expression": True})
     assert answer.status_code == 422
     assert "was stopped after" in answer.json()["error"]
+    searching.seconds = max(usual, PATIENCE)
     assert found(client, url, text="d.nk", expression=True) == [2]  # the next one is searched for again
 
 

@@ -17,6 +17,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from tests.patience import PATIENCE
 from weitblick.cli.main import app
 from weitblick.cli.serve import listen
 from weitblick.common.errors import UserError
@@ -37,7 +38,7 @@ def start() -> Iterator[Start]:
         assert server.stdout is not None
         found = re.search(r"http://\S+", server.stdout.readline())
         assert found, "no address"
-        return server, httpx.Client(base_url=found.group(), timeout=60, trust_env=False)
+        return server, httpx.Client(base_url=found.group(), timeout=PATIENCE, trust_env=False)
 
     yield start
     for server in running:
@@ -78,7 +79,7 @@ def test_everything_confirmed_survives_a_kill(start: Start, tmp_path: Path) -> N
     pairs = client.get(f"/v1/projects/{project}/pairs").json()
     assert {pair["position"] for pair in pairs} >= {n for n, (_, state) in typed.items() if state == "confirmed"}
     again.send_signal(signal.SIGINT)
-    assert again.wait(30) in (0, 130, -signal.SIGINT)
+    assert again.wait(PATIENCE) in (0, 130, -signal.SIGINT)
 
 
 def test_answers_are_sent_at_once() -> None:
@@ -143,6 +144,6 @@ def test_the_browser_is_opened(option: list[str], opens: bool, tmp_path: Path, m
     answer = CliRunner().invoke(app, ["serve", "--port", "0", "--data", str(tmp_path), *option])
     assert "Weitblick is at http://127.0.0.1:" in answer.stdout
     if opens:
-        assert opened.get(timeout=20) in answer.stdout
+        assert opened.get(timeout=PATIENCE) in answer.stdout
     else:
         assert opened.empty()

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.patience import PATIENCE
+
 TEXT = (
     "The cod quota is too low.\n\nWe need a higher cod quota.\n\nThe cod quota is fine.\n\nThe herring quota is high.\n"
 )
-PATIENCE = 120
 
 
 @pytest.fixture

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.patience import PATIENCE
+
 TEXT = "The report is ready. It is long.\n\nThe committee has adopted the report. Thank you.\n"
-
-
-PATIENCE = 180
-"""Seconds: the machine may be busy."""
 
 
 class Bench:
@@ -60,7 +58,7 @@ class Bench:
 
     def settle(self) -> None:
         """Until everything that was begun is done."""
-        for running in self.client.app.state.service.workbench._improving.values():  # type: ignore[attr-defined]
+        for running in list(self.client.app.state.service.workbench._improving.values()):  # type: ignore[attr-defined]
             running.result.result(PATIENCE)
 
 

@@ -154,9 +154,11 @@ def test_the_page_asks_once_and_confirms_then(story: Story) -> None:
 @pytest.mark.browser
 def test_what_is_known_is_asked_before_the_cursor_moves(story: Story) -> None:
     page = story.open_text(TEXT).page
-    story.field(1).fill("Er hat 21 Seiten.")
-    with page.expect_response(lambda answer: answer.url.endswith("/findings")):
-        pass
+    about_it = lambda answer: answer.url.endswith("/findings") and "21 Seiten" in (answer.request.post_data or "")  # noqa: E731
+    with page.expect_response(about_it) as found:
+        story.field(1).fill("Er hat 21 Seiten.")
+    assert found.value.json()
+    page.evaluate("new Promise(requestAnimationFrame)")  # the page has it, too
     story.field(1).press("Control+Enter")
     page.wait_for_selector("tr[data-position='1'] .finding")
     assert story.cursor() == 1

@@ -72,7 +72,7 @@ def test_words_are_replaced_as_one_step_and_confirmed_rows_are_left(story: Story
     page.focus("#replace-by")
     page.keyboard.press("Enter")
     story.until(lambda: story.text(2) == "Die Kontingente und Kontingente.")
-    assert page.inner_text("#changes-text") == "2 sentences changed"
+    story.until(lambda: page.inner_text("#changes-text") == "2 sentences changed")
     assert (story.text(0), story.state(0)) == ("Die Quoten.", "confirmed")
     page.locator("#changes-step").focus()
     page.keyboard.press("u")

@@ -5,17 +5,16 @@ Everything is done and seen as a person does it: by keys, by the pointer, and by
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE
+
 TEXT = "The quotas are ready. They are high.\n\nThe committee has adopted the quotas.\n\nWe thank you for the quotas.\n"
 """With *Fangquoten* confirmed in the first row, the third and the fourth change."""
-PATIENCE = int(os.environ.get("WEITBLICK_TEST_PATIENCE", "180"))
-"""Seconds: the machine may be busy."""
 NUMBERS = itertools.count(1)
 
 
@@ -42,6 +41,7 @@ class Story:
         self.page.reload()
         self.page.wait_for_selector(f"#project-select option:text-is('{name}')", state="attached")
         self.page.select_option("#project-select", label=name)
+        self.until(lambda: self.page.evaluate("location.hash") == f"#{self.document}")  # another one may be open still
         return self.translated()
 
     def translated(self) -> Story:

@@ -28,19 +28,23 @@ export async function loadProjects() {
   });
 }
 
+let openings = 0; // counts them: of two projects that were chosen, the later is opened, whichever answer comes first
+
 /** Opens a project, and of its documents this one, or the one in the address, or the one
- * that was open last, or the latest.
+ * that was open last, or the latest. Until that can be shown, what is shown stays open, and can be worked on.
  * @param {string} project @param {string} [document] */
 export async function openProject(project, document = location.hash.slice(1)) {
-  change((now) => (now.project = project));
+  const opening = ++openings;
+  const [projects, { documents }] = await Promise.all([ask("GET", "/v1/projects"), ask("GET", `/v1/projects/${project}`)]);
+  if (opening !== openings) return;
   localStorage.setItem(LATEST, project);
-  await loadProjects();
-  const { documents } = await ask("GET", projectPath());
-  change((now) => (now.documents = documents));
-  const called = (/** @type {string | null} */ name) => state.documents.find(({ id }) => id === name);
+  const called = (/** @type {string | null} */ name) => documents.find((/** @type {{ id: string }} */ { id }) => id === name);
   const chosen = called(document) ?? called(localStorage.getItem(LATEST_DOCUMENT + project)) ?? documents.at(-1);
-  if (chosen) openDocument(chosen.id);
-  else closeDocument();
+  change((now) => {
+    Object.assign(now, { projects, project, documents });
+    if (chosen) openDocument(chosen.id);
+    else closeDocument();
+  });
 }
 
 async function addProject() {
