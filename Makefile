@@ -32,16 +32,18 @@ demo: setup
 
 # two processes of one thread each, unless the user says otherwise; sets are in the same order every time
 ONE_THREAD := PYTHONHASHSEED=$${PYTHONHASHSEED:-1} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
+# each takes one file after the other, the longest first (tests/conftest.py)
+TWO_PROCESSES := -n 2 --dist loadfile --no-loadscope-reorder
 
 test: .venv/ready-dev
-	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile
+	$(ONE_THREAD) $(BIN)/pytest $(TWO_PROCESSES)
 
 test-fast: .venv/ready-dev
-	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest $(TWO_PROCESSES) -m "not slow"
 
 # the whole suite, and which lines of the package it never runs (build/coverage: a page for each file)
 coverage: .venv/ready-dev
-	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile --cov=weitblick --cov-report=term:skip-covered --cov-report=html:build/coverage
+	$(ONE_THREAD) $(BIN)/pytest $(TWO_PROCESSES) --cov=weitblick --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 TORTURE_SECONDS ?= 3600
 TORTURE_SEED ?= $(shell date +%s)

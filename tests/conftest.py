@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,34 @@ def _no_pictures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logs, "draw_curves", lambda log, picture: None)
         yield
+
+
+LONGEST = (
+    "torture/test_kills.py",
+    "torture/test_inputs.py",
+    "torture/test_options.py",
+    "training/test_training.py",
+    "workbench/test_workbench_page.py",
+    "test_docs_run.py",
+    "fast/test_building.py",
+    "evaluation/test_study_jobs.py",
+    "torture/test_damage.py",
+    "torture/test_workbench_attacks.py",
+    "documents/test_commands.py",
+    "workbench/test_workbench_typing.py",
+    "model/test_learning.py",
+    "fast/test_kernels.py",
+    "checkpoints/test_trained.py",
+    "files/test_real_programs.py",
+)
+"""Files that take longest, in seconds of the processor."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files come first, so that no process waits for another at the end."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    assert all(path.is_file() for path in places)
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.hookimpl(tryfirst=True)

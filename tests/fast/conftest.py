@@ -1,5 +1,6 @@
 """Every test of kernels runs with those for this processor and, where it can, with those for AVX2 alone."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -7,9 +8,24 @@ from pathlib import Path
 import pytest
 
 from weitblick.common.errors import UserError
+from weitblick.common.locks import waiting_lock
 from weitblick.fast import build as building
 from weitblick.fast import kernels as library
 from weitblick.fast.kernels import Kernels
+
+
+def built_for(processor: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library for a processor, built once for all processes of the suite."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "kernels"
+    shared.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, waiting_lock(shared / "lock"):
+        patch.setenv("XDG_CACHE_HOME", str(shared))
+        patch.setenv(building.VARIABLE, processor)
+        patch.delenv("CC", raising=False)
+        path = building.build()
+        assert building.build() == path
+        return path
 
 
 @pytest.fixture(scope="session", params=list(building.PROCESSORS))
@@ -18,14 +34,15 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         pytest.skip("no C compiler")
     if request.param == "avx2" and not {"avx2", "fma", "bmi2"} <= set(Path("/proc/cpuinfo").read_text().split()):
         pytest.skip("this processor has no AVX2")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv(building.VARIABLE, request.param)
-        try:
-            path = building.build()
-        except UserError as error:
-            if request.param == "on":
-                raise
-            pytest.skip(f"this compiler does not know such processors: {error}")
-        assert building.build() == path
-    return library.load(path)
+    try:
+        return library.load(built_for(request.param, tmp_path_factory))
+    except UserError as error:
+        if request.param == "on":
+            raise
+        pytest.skip(f"this compiler does not know such processors: {error}")
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that was built for this processor."""
+    return built_for("on", tmp_path_factory)

@@ -59,6 +59,7 @@ class Commands:
 
     def __init__(self) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # else what a command writes depends on those before it
         environment.pop("PYTHONWARNINGS", None)
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("forge.py"))],

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 MEMORY = 2 << 30  # bytes that a command may take beyond what this process has
 HUNG = -signal.SIGALRM  # the exit code of what was stopped after its time
-WAITED = 120.0
+WAITED = 300.0
 """Seconds by the clock in which a process that can run at all gets some time, however busy the machine is."""
 REPORT = struct.Struct("<id")  # exit code, seconds of the processor
 IMPORTED_LATE = (

@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import docx
@@ -40,9 +41,9 @@ def protected(text: str) -> Counter[str]:
     return Counter(text[start:end] for start, end in carried_spans(text))
 
 
-def as_docx() -> bytes:
+def as_docx(texts: Sequence[str] = LETTER) -> bytes:
     letter = docx.Document()
-    for text in LETTER:
+    for text in texts:
         letter.add_paragraph(text)
     held = io.BytesIO()
     letter.save(held)
@@ -160,9 +161,13 @@ def test_names_of_pairs_without_a_file() -> None:
 
 
 def test_an_explanation_says_what_names_stand_for(client: TestClient) -> None:
-    bench = FileBench(client, "letter.docx", as_docx())
+    texts = (
+        "Dear {customer_name}, the quotas of {report_id} are ready.",
+        "The committee has adopted the quotas of {customer_name}.",
+    )
+    bench = FileBench(client, "letter.docx", as_docx(texts))
     bench.filled()
-    target = "Hallo {customer_name}, Ihr Rapport {report_id} liegt vor."
+    target = "Sehr geehrte Frau {customer_name}, die Fangquoten von {report_id} sind fertig."
     bench.put(0, target)
     bench.settle()
     found = client.get(f"{bench.url}/segments/1/explanation").json()
@@ -170,8 +175,8 @@ def test_an_explanation_says_what_names_stand_for(client: TestClient) -> None:
     sentence = found["sentences"][1]
     assert "{customer_name}" in "".join(sentence["source"]["text"])
     assert "{customer_name}" in "".join(sentence["target"]["text"])
-    for fetched in sentence.get("fetched", ()):
-        assert (fetched["source"], fetched["target"]) == (LETTER[0], target)
+    (fetched,) = sentence["fetched"]
+    assert (fetched["text"], fetched["source"], fetched["target"]) == ("Fangquoten", texts[0], target)
     assert "{report_id}" in "".join(found["sentences"][0]["source"]["text"])
 
 
