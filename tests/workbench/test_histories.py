@@ -352,7 +352,7 @@ class Histories(RuleBasedStateMachine):
         changed = store.translate(document, position, f"Entwurf {next(self.texts)}.", row, cause=1)
         assert (changed is not None) == (row.state in ("empty", "draft"))
         if changed:
-            self.server.bench._tell(document, changed)
+            self.server.bench.tell(document, changed)
 
     def settle(self, side: str, position: int, how: str) -> None:
         tab = self.tabs[side]

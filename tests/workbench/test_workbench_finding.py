@@ -74,7 +74,7 @@ def test_words_are_replaced_as_one_step_and_confirmed_rows_are_left(story: Story
     story.until(lambda: story.text(2) == "Die Kontingente und Kontingente.")
     story.until(lambda: page.inner_text("#changes-text") == "2 sentences changed")
     assert (story.text(0), story.state(0)) == ("Die Quoten.", "confirmed")
-    page.locator("#changes-step").focus()
+    page.locator("#undo-button").focus()
     page.keyboard.press("u")
     story.until(lambda: [(row["target"], row["state"]) for row in story.stored()] == before)
     page.wait_for_selector("#changes", state="hidden")

@@ -62,12 +62,37 @@ def plain(text: str, style: str | None) -> str:
     return text
 
 
+Edit = tuple[int, int, str]
+"""The characters [start, end) of a part of a file, and what is written in their place."""
+Said = Literal["draft", "confirmed", "reviewed"]
+"""What a file says of a translation: that somebody should still look at it, that a human stands by it, or that another
+one has reviewed it as well."""
+
+
 @dataclass(frozen=True)
 class Marking:
-    """How a file says what a translation is: `edits` in place of those of a block, and `mark` over what it writes."""
+    """How a file says what a translation is: `edits` in place of those of a block, and `mark` over what it writes.
+    `alone` are the edits that say so where the translation stays as it is."""
 
-    edits: tuple[tuple[int, int, str], ...] = ()
+    edits: tuple[Edit, ...] = ()
     mark: Callable[[str], str] = str
+    alone: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True)
+class Note:
+    """What somebody says about a unit of a file: a translator, or whoever wrote the source."""
+
+    text: str
+    author: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Notes:
+    """The notes of a unit of a file, and the edits by which it has others. Blocks of one unit share them."""
+
+    given: tuple[Note, ...]
+    write: Callable[[Sequence[Note]], list[Edit]]
 
 
 @dataclass(frozen=True)
@@ -82,8 +107,10 @@ class Block:
     write: a stretch of text as the file writes it, in a style; fit: line breaks in place of spaces, for layouts
     seconds: how long it is seen
     finish: the whole block, when all of it is written; edits: what else changes in the file then
+    said: what the file says of the translation that it has already
     confirmed, reviewed: how the file says that a human has confirmed the translation, and that another one has reviewed
-    it; None if it cannot say so
+    it; None if it cannot say so; drafted: how it says that of a translation that stays as it is nobody is sure any more
+    notes: what is said about it; None if the file has no place for that
     by_rule: it is a number, a date or a code, which a rule translates and no model
     bilingual: the file has room for source and target, so a target is written even if it is the source
     """
@@ -106,6 +133,9 @@ class Block:
     edits: tuple[tuple[int, int, str], ...] = ()
     confirmed: Marking | None = None
     reviewed: Marking | None = None
+    drafted: Marking | None = None
+    said: Said | None = None
+    notes: Notes | None = None
     given: tuple[str, tuple[Code, ...]] | None = None
     by_rule: bool = False
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gettext
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polib
 
 from weitblick.common.errors import UserError
-from weitblick.files.blocks import Block, Code, Marking, Pieces
+from weitblick.files.blocks import Block, Code, Edit, Marking, Note, Notes, Pieces
 from weitblick.files.encoding import decode
 from weitblick.files.messages import arguments_apart
 from weitblick.files.translatable_file import Content
@@ -21,6 +21,9 @@ KEYWORD = re.compile(r"^(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d+)\])?)[ \t]*(
 PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*(?:;\s*plural\s*=\s*([^;\n]+))?")
 UNESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 WIDTH = 77
+TRANSLATORS = re.compile(r"#(?:\s|$)")
+PROGRAM = "developer"
+"""Whose the comments are that a program takes from its source."""
 
 
 @dataclass
@@ -37,6 +40,7 @@ class _Field:
 class _Entry:
     start: int
     flags: tuple[int, int, str] | None = None
+    comments: list[tuple[int, int, str]] = field(default_factory=list)
     fields: dict[str, _Field] = field(default_factory=dict)
 
     @property
@@ -107,6 +111,8 @@ def _entries(text: str, path: Path) -> Iterator[_Entry]:
             current = None
             if bare.startswith("#,"):
                 entry.flags = (position, position + len(line), bare)
+            elif bare.startswith("#"):
+                entry.comments.append((position, position + len(line), bare))
         position += len(line) + 1
     if entry.fields:
         yield entry
@@ -134,6 +140,7 @@ def _blocks(entry: _Entry, plurals: int, form_of_one: int) -> Iterator[Block]:
     context = entry.fields["msgctxt"].value if "msgctxt" in entry.fields else None
     done = not entry.fuzzy and all(one is not None and one.value for one in given)
     last = max(one.end for one in entry.fields.values())
+    notes = _notes(entry)
     for number, (name, one) in enumerate(zip(names, given, strict=True)):
         source = plural if plural and (number != form_of_one or plurals == 1) else singular
         pieces = _pieces(source.value)
@@ -154,10 +161,36 @@ def _blocks(entry: _Entry, plurals: int, form_of_one: int) -> Iterator[Block]:
             finish=_finish(name, "" if one else "\n"),
             bilingual=True,
             edits=_flagged(entry, True),
-            confirmed=Marking(_flagged(entry, False)),
-            reviewed=Marking(_flagged(entry, False)),
+            confirmed=Marking(_flagged(entry, False), alone=_flagged(entry, False)),
+            reviewed=Marking(_flagged(entry, False), alone=_flagged(entry, False)),
+            drafted=Marking(alone=_flagged(entry, True)),
+            said="confirmed" if done else None,
+            notes=notes,
             given=None if one is None else _pieces(one.value).content(),
         )
+
+
+def _notes(entry: _Entry) -> Notes:
+    """Comments of translators (#), apart from each other by a line with nothing else, and of the program (#.), which
+    stay as they are."""
+    own = [(start, end, line) for start, end, line in entry.comments if TRANSLATORS.match(line)]
+    texts = "\n".join(line[1:].removeprefix(" ") for _, _, line in own).split("\n\n")
+    extracted = "\n".join(line[2:].strip() for _, _, line in entry.comments if line.startswith("#."))
+    given = [Note(text.strip()) for text in texts if text.strip()]
+    fixed = [Note(extracted, PROGRAM)] if extracted else []
+    others = [start for start, _, line in entry.comments if not TRANSLATORS.match(line)]
+    place = own[0][0] if own else min([*others[:1], *(one.start for one in entry.fields.values())])
+
+    def write(wanted: Sequence[Note]) -> list[Edit]:
+        new = [Note(note.text) for note in wanted if note not in fixed]
+        if new == given:
+            return []
+        lines = "\n\n".join(note.text for note in new).split("\n") if new else []
+        said = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+        gone = [(start, end + 1, "") for start, end, _ in own]
+        return [(*gone[0][:2], said), *gone[1:]] if gone else [(place, place, said)]
+
+    return Notes((*given, *fixed), write)
 
 
 def _pieces(text: str) -> Pieces:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_path
 from weitblick.documents.document import Document, Sentence
-from weitblick.files.blocks import BREAK, Block
+from weitblick.files.blocks import BREAK, Block, Edit, Note, Notes, Said
 from weitblick.files.checks.numerals import converted
 from weitblick.files.encoding import Encoding, name_of, unholdable
 from weitblick.files.flows import flows_of
@@ -28,6 +28,8 @@ NOT_IN = {
     "ass": re.compile(r"[{}]|\\(?=[Nnh])"),  # override tags and line ends, which it cannot escape
     "po": re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]"),  # line ends, for many programs
 }
+SAID = "said"
+"""In the metadata of a sentence: what its file says of the translation that it has already."""
 COPY = "copy"  # a part that is its file once more: what is translated there goes elsewhere, by reference
 
 
@@ -119,7 +121,23 @@ class TranslatableFile(MaskedDocument):
         if block.by_rule:
             metadata = {"block": unit.flow, BY_RULE: True}
             return Sentence(source, converted(source, *self._languages), "draft", block.id, metadata)
-        return Sentence(source, block.target, block.status, block.id, {"block": unit.flow})
+        metadata = {"block": unit.flow}
+        if block.said is not None:
+            metadata[SAID] = block.said
+        return Sentence(source, block.target, block.status, block.id, metadata)
+
+    def notes_of(self) -> list[tuple[Note, ...]]:
+        """What the file says about each sentence; what it says about several stands with the first."""
+        found: list[tuple[Note, ...]] = []
+        seen: set[Notes] = set()
+        for unit in self._units:
+            own = self._notes_at(unit)
+            found.append(own.given if own is not None and own not in seen else ())
+            seen |= {own} if own is not None else set()
+        return found
+
+    def _notes_at(self, unit: FlowSentence) -> Notes | None:
+        return self._flows[unit.flow].blocks[0].notes
 
     def unholdable(self, text: str, source: str = "") -> list[tuple[int, str]]:
         """The characters that a translation of one sentence must not have, with their places: what the format or its
@@ -166,18 +184,23 @@ class TranslatableFile(MaskedDocument):
         return notes
 
     def rendered(
-        self, document: Document, align: Align = align_by_places, reviewed: Collection[int] = ()
+        self,
+        document: Document,
+        align: Align = align_by_places,
+        reviewed: Collection[int] | None = None,
+        comments: Mapping[int, Sequence[Note]] | None = None,
     ) -> tuple[bytes, list[str]]:
         """The bytes of the file with these targets, and notes. What is `locked` there has been confirmed by a human: it
         goes out as it stands, and the file says so if it can. `reviewed` are the numbers of sentences that somebody has
-        reviewed after that."""
+        reviewed after that; if they are given, the file also says what became of translations that it had already.
+        `comments`: all that is to be said about each sentence, in place of what the file says."""
         if len(document.sentences) != len(self._units):
             raise ValueError(f"{len(document.sentences)} sentences for a file of {len(self._units)}")
         confirmed = {number for number, sentence in enumerate(document.sentences) if sentence.status == "locked"}
         inners = self._changed(document, confirmed, align)
         needy = [number for number in inners if self._needs_alignment(self._units[number])]
         alignments = dict(zip(needy, self.alignments(needy, inners, align), strict=True))
-        replaced: dict[str, list[tuple[int, int, str]]] = {}
+        replaced: dict[str, list[Edit]] = {}
         texts: list[tuple[Block, str]] = []
         of_flow: dict[int, list[int]] = {}
         for number, unit in enumerate(self._units):
@@ -185,14 +208,15 @@ class TranslatableFile(MaskedDocument):
         for index, flow in enumerate(self._flows):
             members = of_flow.get(index, [])
             bare = not members and flow.blocks[0].bilingual and bool(flow.text.strip() and inners)
+            wanted = _wanted(members or range(len(self._units)), confirmed, reviewed or ())
             if not bare and not any(number in inners for number in members):
                 texts += [(block, block.reads) for block in flow.blocks]
+                for block in flow.blocks if reviewed is not None and members else ():
+                    replaced.setdefault(block.part, []).extend(_restated(block, wanted))
                 continue
             rows = [(self._units[n], inners.get(n), alignments.get(n)) for n in members]
             for block, raw, shown in TranslatedFlow(flow, rows, [n in confirmed for n in members]).blocks():
-                marking = None
-                if confirmed.issuperset(members):
-                    marking = block.reviewed if set(members) <= set(reviewed) else block.confirmed
+                marking = {"reviewed": block.reviewed, "confirmed": block.confirmed}.get(wanted)
                 raw = marking.mark(raw) if marking else raw
                 own = marking.edits if marking else block.edits
                 replaced.setdefault(block.part, []).extend([(block.start, block.end, raw), *own])
@@ -201,9 +225,25 @@ class TranslatableFile(MaskedDocument):
             part: sorted(dict.fromkeys(found), key=lambda edit: (edit[0], -edit[1], -len(edit[2])))
             for part, found in replaced.items()
         }
+        for part, start, end, new in self._noted(comments) if comments is not None else ():
+            own = edits.setdefault(part, [])
+            own.insert(bisect_right(own, start, key=lambda edit: edit[0]), (start, end, new))
         changed = {part: _spliced(self.content.parts, edits, part) for part in edits if part != COPY}
         notes = self.content.review(texts) if self.content.review else []
         return self.content.save(changed), notes
+
+    def _noted(self, comments: Mapping[int, Sequence[Note]]) -> Iterator[tuple[str, int, int, str]]:
+        """The edits, with their parts, by which the file has these comments."""
+        wanted: dict[Notes, list[Note]] = {}
+        parts: dict[Notes, str] = {}
+        for number, unit in enumerate(self._units):
+            notes = self._notes_at(unit)
+            if notes is not None:
+                wanted.setdefault(notes, []).extend(comments.get(number, ()))
+                parts[notes] = self._flows[unit.flow].blocks[0].part
+        for notes, own in wanted.items():
+            if Counter(own) != Counter(notes.given):
+                yield from ((parts[notes], *edit) for edit in notes.write(own))
 
     def _changed(self, document: Document, confirmed: set[int], align: Align) -> dict[int, str]:
         """The inner targets of the sentences that are not what they were, with nothing missing in those that nobody has
@@ -238,6 +278,19 @@ class TranslatableFile(MaskedDocument):
         if any(code.at in inside and code.kind in ("open", "close", "alone", "break") for code in flow.codes):
             return True
         return BREAK in unit.source and not flow.blocks[0].wrapped
+
+
+def _wanted(members: Collection[int], confirmed: Collection[int], reviewed: Collection[int]) -> Said:
+    """What a file is to say about a block with these sentences."""
+    if set(members) <= set(reviewed) and set(members) <= set(confirmed):
+        return "reviewed"
+    return "confirmed" if set(members) <= set(confirmed) else "draft"
+
+
+def _restated(block: Block, wanted: Said) -> tuple[Edit, ...]:
+    """The edits by which a file says what has become of a translation that it has already and that stays as it is."""
+    marking = {"draft": block.drafted, "confirmed": block.confirmed, "reviewed": block.reviewed}[wanted]
+    return marking.alone if marking is not None and block.said not in (None, wanted) else ()
 
 
 def _can_encode(letter: str, encoding: str) -> bool:

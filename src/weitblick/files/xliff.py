@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from weitblick.common.errors import UserError
-from weitblick.files.blocks import Block, Code, Marking, Pieces
+from weitblick.files.blocks import Block, Code, Edit, Marking, Note, Notes, Pieces, Said
 from weitblick.files.encoding import decode, xml_declared
 from weitblick.files.markup import Role, Token, check_xml, ends_of, escape, inline, text_of, tokens_of, with_attribute
 from weitblick.files.messages import Message, message_blocks, message_pieces
@@ -59,6 +61,7 @@ class _Reader:
 
     def blocks(self) -> Iterator[Block]:
         inherited: list[tuple[int, bool, str]] = []  # end of the element, whether it is translated, its id
+        notes: Notes | None = None
         for number, token in enumerate(self.tokens):
             while inherited and number > inherited[-1][0]:
                 inherited.pop()
@@ -68,16 +71,56 @@ class _Reader:
             if name in ("file", "group", "unit", "trans-unit"):
                 wanted = attributes.get("translate", "yes" if not inherited or inherited[-1][1] else "no") != "no"
                 inherited.append((self.ends[number], wanted, attributes.get("id", "")))
+            if name == ("unit" if self.second else "trans-unit"):
+                notes = self._notes(number)
             if name == self.unit and (not inherited or inherited[-1][1]):
-                yield from self._unit(number, inherited[-1][2] if inherited else "")
+                for block in self._unit(number, inherited[-1][2] if inherited else ""):
+                    yield replace(block, notes=notes) if block.part != COPY else block
 
     def _child(self, number: int, name: str) -> int | None:
+        return next(self._children(number, name), None)
+
+    def _children(self, number: int, name: str) -> Iterator[int]:
         place = number + 1
         while place < self.ends[number]:
             if self.tokens[place].kind in ("open", "empty") and _local(self.tokens[place]) == name:
-                return place
+                yield place
             place = self.ends.get(place, place) + 1
-        return None
+
+    def _notes(self, unit: int) -> Notes:
+        """What is said about a unit. In 2.x its notes come first, in 1.2 they stand behind the target."""
+        around = self._child(unit, "notes") if self.second else unit
+        numbers = [] if around is None else list(self._children(around, "note"))
+        found = {n: Note(self._told(n).strip(), self.tokens[n].attributes.get("from") or None) for n in numbers}
+        given = {n: note for n, note in found.items() if note.text}
+        prefix = self.tokens[unit].name.removesuffix(_local(self.tokens[unit]))
+        children = [self._child(unit, name) for name in ("target", "seg-source", "source")]
+        last = next((n for n in children if n is not None), unit)
+
+        def write(wanted: Sequence[Note]) -> list[Edit]:
+            kept = [n for n, note in given.items() if note in wanted]
+            new = [note for note in wanted if note not in given.values()]
+            if self.second:
+                return self._with_notes(unit, around, kept, [_note(note, prefix, None) for note in new])
+            gone = [self._span(n) for n in given if n not in kept]
+            end = self.tokens[self.ends.get(last, last)].end
+            said = "".join(_note(note, prefix, note.author) for note in new)
+            return [*((start, stop, "") for start, stop in gone), *([(end, end, said)] if said else [])]
+
+        return Notes(tuple(given.values()), write)
+
+    def _with_notes(self, unit: int, around: int | None, kept: Sequence[int], new: Sequence[str]) -> list[Edit]:
+        """The edit that gives a unit of 2.x these notes, and no empty list of them."""
+        tag = self.tokens[unit]
+        name = f"{tag.name.removesuffix('unit')}notes"
+        inside = "".join([*(self.text[slice(*self._span(n))] for n in kept), *new])
+        whole = f"<{name}>{inside}</{name}>" if inside else ""
+        if around is not None:
+            return [(*self._span(around), whole)]
+        return [(tag.start, tag.end, tag.raw + whole)] if whole else []
+
+    def _span(self, number: int) -> tuple[int, int]:
+        return self.tokens[number].start, self.tokens[self.ends.get(number, number)].end
 
     def _unit(self, number: int, id: str) -> Iterator[Block]:
         source, target = self._child(number, "source"), self._child(number, "target")
@@ -99,6 +142,7 @@ class _Reader:
         approved = own.get("approved") == "yes" or state in ("final", "signed-off", "reviewed")
         finished = state not in UNFINISHED and told != self._told(source)
         locked = bool(told and told.strip()) and (approved or finished)
+        said_before: Said = "reviewed" if approved else "draft" if (state or "").startswith("needs-") else "confirmed"
         span, finish = self._place(place, target)
         tag = self.tokens[number]
 
@@ -108,9 +152,12 @@ class _Reader:
         def said(state: str, approved: str | None) -> Marking:
             """How a unit says its state: 2.x on the segment, 1.2 on the target, and who approves on the unit."""
             if self.second:
-                return Marking(marked("state", state))
+                return Marking(marked("state", state), alone=marked("state", state))
             edits = marked("approved", approved) if approved is not None else ()
-            return Marking(edits, lambda target: target.replace(f'state="{DRAFT}"', f'state="{state}"', 1))
+            alone = edits if target is None else (*edits, self._stated(target, state))
+            return Marking(edits, lambda target: target.replace(f'state="{DRAFT}"', f'state="{state}"', 1), alone)
+
+        withdrawn = "no" if own.get("approved") == "yes" else None
 
         content = pieces.content()
         yield Block(
@@ -123,12 +170,18 @@ class _Reader:
             finish=finish,
             bilingual=True,
             edits=marked("state", "initial") if self.second else (),
-            confirmed=said("translated", "no" if own.get("approved") == "yes" else None),
+            confirmed=said("translated", withdrawn),
             reviewed=said("final", "yes"),
+            drafted=said("initial" if self.second else DRAFT, withdrawn),
+            said=said_before if locked else None,
             given=None if target is None else self._content(target),
         )
         for begin, stop in cases if not locked else ():
             yield from message_blocks(raw[begin:stop], first + begin, id, UNIT, COPY, 1)
+
+    def _stated(self, target: int, state: str) -> Edit:
+        tag = self.tokens[target]
+        return tag.start, tag.end, with_attribute(tag.raw, "state", state)
 
     def _content(self, number: int) -> tuple[str, tuple[Code, ...]]:
         """The text and codes of a target as it stands."""
@@ -174,7 +227,7 @@ class _Reader:
         _add(pieces, self.text[self.tokens[source].end : self.tokens[self.ends[source]].start])
         content = pieces.content()
         told = self._reads(target, content[1]).strip()
-        tag, whole = self.tokens[target], self.tokens[around]
+        tag = self.tokens[target]
         opening = re.sub(r"\s*/?>$", ">", tag.raw)
         return Block(
             tag.start,
@@ -186,9 +239,9 @@ class _Reader:
             write=escape,
             finish=lambda content: f"{opening}{content}</{tag.name}>",
             bilingual=True,
-            edits=((whole.start, whole.end, with_attribute(whole.raw, "state", DRAFT)),),
-            confirmed=Marking(((whole.start, whole.end, with_attribute(whole.raw, "state", "translated")),)),
-            reviewed=Marking(((whole.start, whole.end, with_attribute(whole.raw, "state", "final")),)),
+            edits=(self._stated(around, DRAFT),),
+            confirmed=Marking((self._stated(around, "translated"),)),
+            reviewed=Marking((self._stated(around, "final"),)),
             given=self._content(target),
         )
 
@@ -206,6 +259,11 @@ class _Reader:
         indent = before.raw if before.kind == "text" and not before.raw.strip() else ""
         end = self.tokens[self.ends[source]].end
         return (end, end), lambda content: f"{indent}{tag}{content}</{name}>"
+
+
+def _note(note: Note, prefix: str, author: str | None) -> str:
+    by = f' from="{html.escape(author)}"' if author else ""
+    return f"<{prefix}note{by}>{escape(note.text)}</{prefix}note>"
 
 
 def _add(pieces: Pieces, raw: str) -> None:

@@ -21,12 +21,13 @@ from weitblick.workbench.libretranslate import attachment
 from weitblick.workbench.parameters import parameters, string, upload
 from weitblick.workbench.requests import file_body
 from weitblick.workbench.scheduler import unless_gone
-from weitblick.workbench.schema import Segment, Write
+from weitblick.workbench.schema import APPROVED, Segment, Write
 from weitblick.workbench.service import Service
 from weitblick.workbench.transfer import EXPORTS, export, export_file, file_name, read_pairs, read_upload
 from weitblick.workbench.workbench import segment_json
 
 MOST_TARGET = 20_000
+MOST_PERSON = 100
 MOST_ROW = 2**53
 """What a page can count to, and a database can hold."""
 Row = Annotated[int, Path(ge=0, le=MOST_ROW)]
@@ -37,6 +38,7 @@ class Named(Strict):
 
 
 Writer = Annotated[str | None, Field(max_length=64)]
+Person = Annotated[str | None, Field(max_length=MOST_PERSON)]
 Version = Annotated[int, Field(ge=0, le=MOST_ROW)]
 
 
@@ -44,13 +46,16 @@ class SegmentIn(Strict):
     """`version` is the row's that was seen: a row that somebody has written since is not overwritten. `writer` names
     the tab or program, and `writer_edit` counts what it writes: what is sent again is then known. `focus` is the row
     under the cursor, which the model is to leave alone. With `ask`, a row in which something looks wrong is saved, but
-    not confirmed: the answer has its `findings`, and whoever sends it again without `ask` has seen them."""
+    not confirmed or reviewed: the answer has its `findings`, and whoever sends it again without `ask` has seen them.
+    `person` is the name of whoever writes, and `act` how the text came about, for undoing by steps."""
 
     target: str = Field(max_length=MOST_TARGET)
-    state: Literal["draft", "edited", "confirmed"]
+    state: Literal["draft", "edited", "confirmed", "reviewed"]
     version: Version
     writer: Writer = None
     writer_edit: int = Field(0, ge=0, le=MOST_ROW)
+    person: Person = None
+    act: Literal["type", "alternative", "copy", "clear"] | None = None
     focus: int | None = Field(None, ge=0, le=MOST_ROW)
     ask: bool = False
 
@@ -73,17 +78,30 @@ class RulesIn(Strict):
     rules: list[OwnRule] = Field(max_length=MOST_RULES)
 
 
-class SeenIn(Strict):
+class ByIn(Strict):
+    """Who does something: the tab or program, which of its writes it is, and a name."""
+
+    writer: Writer = None
+    writer_edit: int = Field(0, ge=0, le=MOST_ROW)
+    person: Person = None
+
+    def by(self) -> Write:
+        """What is known of whoever writes; what is written is not said yet."""
+        return Write("", "draft", 0, self.writer, self.writer_edit, self.person)
+
+
+class SeenIn(ByIn):
     """The version of the row that was seen."""
 
     version: Version
 
 
-class SeenRow(SeenIn):
+class SeenRow(Strict):
+    version: Version
     position: int = Field(ge=0, le=MOST_ROW)
 
 
-class SeenRowsIn(Strict):
+class SeenRowsIn(ByIn):
     rows: list[SeenRow] = Field(max_length=1_000_000)
 
     def versions(self) -> dict[int, int]:
@@ -161,11 +179,10 @@ def routes(service: Service) -> APIRouter:
     def remove_pair(project: str, pair: Row) -> None:
         store.remove_pair(project, pair)
 
-    @router.get("/{project}/export/{kind}", summary="The confirmed rows of all documents: tmx, xliff or jsonl")
+    @router.get("/{project}/export/{kind}", summary="The approved rows of all documents: tmx, xliff or jsonl")
     def export_project(project: str, kind: str) -> Response:
         documents = [
-            (one.name, [row for row in store.segments(one.id) if row.state == "confirmed"])
-            for one in store.documents(project)
+            (one.name, [row for row in store.segments(one.id) if row.is_approved]) for one in store.documents(project)
         ]
         return attachment(*export(kind, store.project(project).name, documents, service.languages))
 
@@ -191,7 +208,7 @@ def routes(service: Service) -> APIRouter:
         if sum(map(len, parsed.sources)) > service.limits.characters:
             raise Refused(413, f"more than {service.limits.characters:,} characters in one document")
         notes = await run_in_threadpool(workbench.checks.notes, parsed.sources)
-        document = await run_in_threadpool(workbench.add, project, name, parsed.sentences, content)
+        document = await run_in_threadpool(workbench.add, project, name, file, content)
         rows = [segment_json(one) for one in store.segments(document)]
         return {**asdict(store.document(document)), "rows": rows, "notes": notes}
 
@@ -231,9 +248,10 @@ def routes(service: Service) -> APIRouter:
         checked(project, document)
         if body.focus is not None:
             workbench.focus(document, body.focus, body.writer)
-        asked = body.ask and body.state == "confirmed" and bool(body.target.strip())
+        asked = body.ask and body.state in APPROVED and bool(body.target.strip())
         found = workbench.checks.of_row(document, position, body.target) if asked else []
-        write = Write(body.target, "edited" if found else body.state, body.version, body.writer, body.writer_edit)
+        state = "edited" if found else body.state
+        write = Write(body.target, state, body.version, body.writer, body.writer_edit, body.person, body.act)
         row = segment_json(workbench.edit(document, position, write))
         return {**row, "findings": [finding_json(one) for one in found]} if asked else row
 
@@ -298,7 +316,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/{project}/documents/{document}/segments/{position}/keep", summary="Take a change back")
     def keep(project: str, document: str, position: Row, body: SeenIn) -> Json:
-        return segment_json(workbench.keep(checked(project, document), position, body.version))
+        return segment_json(workbench.keep(checked(project, document), position, body.version, body.by()))
 
     @router.post("/{project}/documents/{document}/segments/{position}/accept", summary="Leave a change as it is")
     def accept(project: str, document: str, position: Row, body: SeenIn) -> Json:
@@ -306,7 +324,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/{project}/documents/{document}/undo", summary="Take changes back, all at once")
     def undo(project: str, document: str, body: SeenRowsIn) -> Json:
-        return settled(*workbench.undo_changes(checked(project, document), body.versions()))
+        return settled(*workbench.undo_changes(checked(project, document), body.versions(), body.by()))
 
     @router.post("/{project}/documents/{document}/accept", summary="Leave changes as they are, all at once")
     def accept_all(project: str, document: str, body: SeenRowsIn) -> Json:

@@ -20,15 +20,17 @@ DOCUMENT = "/{project}/documents/{document}"
 
 class SearchIn(Strict):
     """Rows that have a text in their source, their translation, or either: words as they are, or a regular expression;
-    in one of these states (none: in any); only changed ones, or only those in which something looks wrong."""
+    in one of these states (none: in any); only changed ones, those in which something looks wrong, or those with
+    comments."""
 
     text: str = Field("", max_length=MOST_WANTED)
     expression: bool = False
     cased: bool = False
     side: Literal["source", "target", "both"] = "both"
-    states: list[State] = Field([], max_length=4)
+    states: list[State] = Field([], max_length=5)
     changed: bool = False
     findings: bool = False
+    comments: bool = False
 
 
 class ReplacingIn(Strict):
@@ -65,7 +67,7 @@ def routes(service: Service) -> APIRouter:
         with_findings = None
         if body.findings:
             with_findings = {finding.row - 1 for finding in workbench.checks.of_document(document)}
-        found = chosen(rows, body.states, body.changed, with_findings)
+        found = chosen(rows, body.states, body.changed, with_findings, body.comments)
         if body.text:
             wanted = Wanted(body.text, body.expression, body.cased)
             found = workbench.searching.rows(wanted, body.side, found)
@@ -85,7 +87,7 @@ def routes(service: Service) -> APIRouter:
     def preview(project: str, document: str, body: PreviewIn) -> Json:
         positions = None if body.positions is None else {min(one, MOST_ROW) for one in body.positions}
         found = replacements(checked(project, document), body, positions)
-        open_rows = [one for one in found if body.confirmed or one.row.state != "confirmed"]
+        open_rows = [one for one in found if body.confirmed or not one.row.is_approved]
         return {
             "rows": [
                 {
@@ -99,13 +101,14 @@ def routes(service: Service) -> APIRouter:
                 for one in open_rows
             ],
             "hits": sum(one.hits for one in open_rows),
-            "confirmed": sum(one.row.state == "confirmed" for one in found),
+            "confirmed": sum(one.row.is_approved for one in found),
         }
 
     @router.post(f"{DOCUMENT}/replace", summary="Replace in translations, as one step that can be undone")
     def replace(project: str, document: str, body: ReplaceIn) -> Json:
         seen = body.versions()
         found = replacements(checked(project, document), body, set(seen))
-        return settled(*workbench.replace_targets(document, found, seen, confirmed=body.confirmed))
+        by = {"writer": body.writer, "person": body.person}
+        return settled(*workbench.replace_targets(document, found, seen, confirmed=body.confirmed, **by))
 
     return router

@@ -69,7 +69,7 @@ class Checks:
         rows = [
             replace(segment, target=target) if segment.position == position else segment
             for segment in segments
-            if segment.position == position or segment.state == "confirmed"
+            if segment.position == position or segment.is_approved
         ]
         return self._found(document, rows, position)
 

@@ -64,9 +64,9 @@ def _explained(
         targets,
     )
     units = [
-        Unit(0, n, n, one.source, sources[n], targets[n], one.state == "confirmed" and n != position, one.target)
+        Unit(0, n, n, one.source, sources[n], targets[n], one.is_approved and n != position, one.target)
         for n, one in enumerate(rows)
-        if n == position or one.state == "confirmed"
+        if n == position or one.is_approved
     ]
     pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
     return explain_translations(

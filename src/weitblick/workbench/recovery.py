@@ -14,7 +14,7 @@ from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_path
 from weitblick.common.system import SYSTEM
 from weitblick.workbench.database import FILE, connect, copied, hold_folder, transaction
-from weitblick.workbench.schema import TABLES
+from weitblick.workbench.schema import APPROVED, TABLES
 from weitblick.workbench.transfer import read_upload
 
 LONGEST_GAP = 200_000
@@ -163,7 +163,7 @@ class _Traces:
 
 
 def _fill(new: sqlite3.Connection, content: _Content, found: Recovered, language: str) -> None:
-    edits, pairs = (list(content.numbered(table, "id")) for table in ("edits", "pairs"))
+    edits, pairs, comments = (list(content.numbered(table, "id")) for table in ("edits", "pairs", "comments"))
     traces = _Traces(
         {(row["document"], row["position"]): (row["after"], row["state_after"]) for row in edits},
         {(row["document"], row["position"]): row["source"] for row in pairs if row["document"] is not None},
@@ -178,7 +178,9 @@ def _fill(new: sqlite3.Connection, content: _Content, found: Recovered, language
         documents = content.identities("documents", ("segments", "document"))
         for identity in dict.fromkeys([*documents, *(row["document"] for row in edits), *traces.projects]):
             _save_document(new, content, found, identity, language, traces)
-        for table, rows in (("edits", edits), ("pairs", pairs)):
+        for row in edits:  # which steps they were part of is not saved
+            row["step"] = None
+        for table, rows in (("edits", edits), ("pairs", pairs), ("comments", comments)):
             for row in rows:
                 _insert(new, found, table, row)
             if table in content.broken:
@@ -218,7 +220,7 @@ def _save_document(
 def _again(place: Place, source: str, traces: _Traces) -> Row:
     """A row that is lost, with what its history says that it held. Whoever confirmed it looks at it again."""
     target, state = traces.last.get(place, ("", "empty"))
-    state = "edited" if state == "confirmed" else state
+    state = "edited" if state in APPROVED else state
     written = int(state == "edited")
     columns = ("document", "position", "source", "target", "state", "version", "written")
     return dict(zip(columns, (*place, source, target, state, 1, written), strict=True))

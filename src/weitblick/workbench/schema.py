@@ -88,11 +88,80 @@ MIGRATIONS = (
         PRIMARY KEY (project, name)
     ) WITHOUT ROWID;
     """,
+    """
+    -- Rows can be reviewed; they say who decided on them, when, and where their drafts come from.
+    CREATE TABLE segments_now (
+        document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        source TEXT NOT NULL,
+        target TEXT NOT NULL DEFAULT '',
+        state TEXT NOT NULL CHECK (state IN ('empty', 'draft', 'edited', 'confirmed', 'reviewed')),
+        metadata TEXT NOT NULL DEFAULT '{}',
+        change INTEGER,
+        version INTEGER NOT NULL DEFAULT 1,
+        written INTEGER NOT NULL DEFAULT 0,
+        writer TEXT,
+        writer_edit INTEGER NOT NULL DEFAULT 0,
+        person TEXT,             -- who wrote it last, by name, if known
+        decided REAL,            -- and when
+        origin TEXT,             -- where its draft comes from: see `Origin`
+        match INTEGER,           -- how like the matched source is, in per cent
+        matched_source TEXT,
+        PRIMARY KEY (document, position)
+    ) WITHOUT ROWID;
+    INSERT INTO segments_now
+        (document, position, source, target, state, metadata, change, version, written, writer, writer_edit, decided)
+        SELECT document, position, source, target, state, metadata, change, version, written, writer, writer_edit,
+            CASE WHEN state IN ('edited', 'confirmed') THEN
+                (SELECT max(time) FROM edits
+                WHERE edits.document = segments.document AND edits.position = segments.position) END
+        FROM segments;
+    DROP TABLE segments;
+    ALTER TABLE segments_now RENAME TO segments;
+
+    -- What a person would call one step: it is taken back, and done again, as a whole.
+    CREATE TABLE steps (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        writer TEXT,
+        person TEXT,
+        time REAL NOT NULL,
+        undone INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX steps_of_document ON steps (document);
+    ALTER TABLE edits ADD COLUMN person TEXT;
+    ALTER TABLE edits ADD COLUMN step INTEGER;  -- the step that it is part of; below zero: of taking that step back
+    ALTER TABLE edits ADD COLUMN kept TEXT;     -- what else the row was before, as JSON
+    CREATE INDEX edits_of_step ON edits (step) WHERE step IS NOT NULL;
+
+    -- Comments on rows. One that is deleted has no text, and its step can bring it back.
+    CREATE TABLE comments (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        text TEXT,
+        person TEXT,
+        time REAL NOT NULL,
+        version INTEGER NOT NULL DEFAULT 1
+    );
+    CREATE INDEX comments_of_row ON comments (document, position);
+    CREATE TABLE comment_edits (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        comment INTEGER NOT NULL REFERENCES comments (id) ON DELETE CASCADE,
+        step INTEGER NOT NULL,
+        time REAL NOT NULL,
+        before TEXT,
+        after TEXT
+    );
+    CREATE INDEX comment_edits_of_step ON comment_edits (step);
+    CREATE INDEX comment_edits_of_comment ON comment_edits (comment);
+    """,
 )
 """Each brings a database from the version before to the next; the first makes an empty one. Never change one that has
 been released: add another."""
-TABLES = ("projects", "documents", "segments", "edits", "pairs")
-"""All tables; each refers to earlier ones only."""
+TABLES = ("projects", "documents", "segments", "edits", "pairs", "comments")
+"""The tables that a database cannot be without; each refers to earlier ones only."""
 
 
 PAIR_CHANGES = """
@@ -129,7 +198,13 @@ def note_pair_changes(database: sqlite3.Connection) -> None:
 
 # What the store gives: plain records of projects, documents and segments.
 
-State = Literal["empty", "draft", "edited", "confirmed"]
+State = Literal["empty", "draft", "edited", "confirmed", "reviewed"]
+APPROVED: tuple[State, ...] = ("confirmed", "reviewed")
+"""The states of rows that a person has approved: they are in the memory, and no model changes them."""
+Origin = Literal["context", "exact", "fuzzy", "repetition", "machine", "rule", "file"]
+"""Where a row's first translation comes from: an approved translation of the very same sentence between the same
+neighbours (context) or elsewhere (exact); the model, with an approved translation of a like sentence at hand (fuzzy);
+the model, for a sentence that stands further up as well (repetition) or nowhere (machine); a rule; the file itself."""
 PairKind = Literal["segment", "import", "term", "suggestion"]
 
 
@@ -141,6 +216,7 @@ class Project:
     documents: int = 0
     segments: int = 0
     confirmed: int = 0
+    reviewed: int = 0
     pairs: int = 0
 
 
@@ -152,6 +228,18 @@ class StoredDocument:
     created: float
     segments: int = 0
     confirmed: int = 0
+    reviewed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What somebody says about a row; `version` counts its changes."""
+
+    id: int
+    text: str
+    person: str | None
+    time: float
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +247,8 @@ class Segment:
     """A row of the workbench. `before` is what stood here until a confirmed row elsewhere, a term or a replacement
     changed it, as long as nobody has seen to that, and `cause` the edit that did so (of a term its number, below zero).
     `version` counts the changes of the row; `written` is the version that a person wrote last, in the tab `writer` as
-    its write number `writer_edit`."""
+    its write number `writer_edit`; `person` is who that was, and `decided` when. `origin`, `match` (per cent) and
+    `matched_source` tell where its draft comes from."""
 
     position: int
     source: str
@@ -173,18 +262,49 @@ class Segment:
     written: int = 0
     writer: str | None = None
     writer_edit: int = 0
+    person: str | None = None
+    decided: float | None = None
+    origin: Origin | None = None
+    match: int | None = None
+    matched_source: str | None = None
+    comments: tuple[Comment, ...] = ()
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person has confirmed or reviewed it."""
+        return self.state in APPROVED
+
+
+StepKind = Literal[
+    "type",
+    "alternative",
+    "copy",
+    "clear",
+    "confirm",
+    "reopen",
+    "review",
+    "keep",
+    "undo",
+    "replace",
+    "comment",
+    "import",
+]
+"""What a person would call one step. `undo`: changes of the model were taken back. `import`: a review was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """What a person writes in a row, and what that person had seen: the row's `version`. `writer` is the tab and
-    `writer_edit` counts what it writes, so that what is sent twice or overtakes something is known."""
+    `writer_edit` counts what it writes, so that what is sent twice or overtakes something is known. `person` is a name,
+    and `act` how the text came about, unless it was typed."""
 
     target: str
     state: State
     version: int
     writer: str | None = None
     writer_edit: int = 0
+    person: str | None = None
+    act: StepKind | None = None
 
     def has_arrived(self, row: Segment) -> bool:
         """Whether the row holds this already, or something later from the same tab."""
@@ -227,3 +347,18 @@ class Edit:
     after: str
     state_after: State
     cause: int | None
+    person: str | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a person: how many rows it changed, and the first of them."""
+
+    id: int
+    kind: StepKind
+    writer: str | None
+    person: str | None
+    time: float
+    rows: int
+    first: int | None

@@ -113,20 +113,32 @@ class Searching:
 
 
 def chosen(
-    rows: Sequence[Segment], states: Sequence[State], changed: bool, with_findings: set[int] | None
+    rows: Sequence[Segment],
+    states: Sequence[State],
+    changed: bool,
+    with_findings: set[int] | None,
+    commented: bool = False,
 ) -> list[Segment]:
-    """The rows in one of these states (none: in any), changed ones only if wanted, and with findings, if given."""
+    """The rows in one of these states (none: in any), changed ones only if wanted, commented ones only if wanted, and
+    with findings, if given."""
     return [
         row
         for row in rows
         if (not states or row.state in states)
         and (not changed or row.before is not None)
+        and (not commented or bool(row.comments))
         and (with_findings is None or row.position in with_findings)
     ]
 
 
 def replace_targets(
-    store: Store, document: str, found: Mapping[int, str], seen: Mapping[int, int], confirmed: bool
+    store: Store,
+    document: str,
+    found: Mapping[int, str],
+    seen: Mapping[int, int],
+    confirmed: bool,
+    writer: str | None = None,
+    person: str | None = None,
 ) -> tuple[list[Segment], list[Segment]]:
     """Writes what replacing makes of rows, all in one transaction, as a person's changes that can be taken back. The
     second list has the rows that are something else by now than what was `seen`, and are left. A row that was confirmed
@@ -134,15 +146,17 @@ def replace_targets(
     with store._change() as database:
         done: list[int] = []
         left: list[Segment] = []
+        step = 0
         for position, version in sorted(seen.items()):
             row = store.segment(document, position)
-            if row.version != version or position not in found or (row.state == "confirmed" and not confirmed):
+            if row.version != version or position not in found or (row.is_approved and not confirmed):
                 left.append(row)
                 continue
-            write = Write(found[position], "edited", version)
-            edit = store._set(database, document, row, write.target, "edited", write=write)
-            where = (document, position)
-            database.execute("UPDATE segments SET change = ? WHERE document = ? AND position = ?", (edit, *where))
-            database.execute("DELETE FROM pairs WHERE document = ? AND position = ?", where)
+            step = step or store.new_step(database, document, "replace", writer, person)
+            edit = store.write(
+                database, document, row, Write(found[position], "edited", version, None, 0, person), step
+            )
+            where = (edit, document, position)
+            database.execute("UPDATE segments SET change = ? WHERE document = ? AND position = ?", where)
             done.append(position)
         return [store.segment(document, position) for position in done], left

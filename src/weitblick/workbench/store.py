@@ -8,48 +8,40 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from weitblick.documents.document import Sentence
-from weitblick.workbench.database import FILE, connect, hold_folder, transaction
+from weitblick.files.blocks import Note
+from weitblick.files.masked_document import BY_RULE
+from weitblick.files.translatable_file import SAID
+from weitblick.workbench.database import FILE, connect, hold_folder
 from weitblick.workbench.deletion import Deletion
-from weitblick.workbench.errors import Changed, Refused
-from weitblick.workbench.schema import (
-    Edit,
-    PairKind,
-    Project,
-    Segment,
-    State,
-    StoredDocument,
-    StoredPair,
-    Write,
-    Written,
-)
+from weitblick.workbench.errors import Refused
+from weitblick.workbench.row_store import RowStore
+from weitblick.workbench.schema import Origin, PairKind, Project, State, StoredDocument, StoredPair
 
 PROJECTS = """SELECT projects.id, name, created,
     (SELECT count(*) FROM documents WHERE project = projects.id),
     (SELECT count(*) FROM segments JOIN documents ON document = documents.id WHERE project = projects.id),
     (SELECT count(*) FROM segments JOIN documents ON document = documents.id
-     WHERE project = projects.id AND state = 'confirmed'),
+     WHERE project = projects.id AND state IN ('confirmed', 'reviewed')),
+    (SELECT count(*) FROM segments JOIN documents ON document = documents.id
+     WHERE project = projects.id AND state = 'reviewed'),
     (SELECT count(*) FROM pairs WHERE project = projects.id)
     FROM projects"""
 DOCUMENTS = """SELECT id, project, name, created,
     (SELECT count(*) FROM segments WHERE document = documents.id),
-    (SELECT count(*) FROM segments WHERE document = documents.id AND state = 'confirmed')
+    (SELECT count(*) FROM segments WHERE document = documents.id AND state IN ('confirmed', 'reviewed')),
+    (SELECT count(*) FROM segments WHERE document = documents.id AND state = 'reviewed')
     FROM documents"""
-SEGMENTS = """SELECT segments.position, source, target, state, metadata, change, edits.before, edits.cause,
-    version, written, writer, writer_edit
-    FROM segments LEFT JOIN edits ON edits.id = segments.change"""
-
+MARKS = ", ".join("?" * 8)
 PAIR_REVISION = "SELECT coalesce(max(seq), 0) FROM temp.sqlite_sequence WHERE name = 'pair_changes'"
 
 
-class Store:
+class Store(RowStore):
     """Safe to use from several threads."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -114,21 +106,35 @@ class Store:
         (content,) = self._row("SELECT file FROM documents WHERE id = ?", document, what="document")
         return bytes(content)
 
-    def add_document(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
-        """Locked sentences are confirmed rows, drafts are drafts, all others are empty."""
+    def add_document(
+        self,
+        project: str,
+        name: str,
+        sentences: Sequence[Sentence],
+        file: bytes,
+        notes: Sequence[Sequence[Note]] = (),
+    ) -> str:
+        """Locked sentences are what their file says of them, and confirmed if it does not; drafts are drafts, all
+        others are empty. `notes`: what the file says about each sentence, which become comments."""
         self.project(project)
         now = time.time()
         with self._change() as database:
             identity = _identity()
             database.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", (identity, project, name, file, now))
+            seen: set[str] = set()
             for position, sentence in enumerate(sentences):
                 state = _state_of(sentence)
                 metadata = json.dumps(dict(sentence.metadata), ensure_ascii=False, default=str)
                 row = (identity, position, sentence.source, sentence.target or "", state, metadata)
-                columns = "document, position, source, target, state, metadata"
-                database.execute(f"INSERT INTO segments ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
-                if state == "confirmed":
-                    self._approve(database, identity, position, sentence.source, sentence.target or "")
+                written, origin = int(state not in ("empty", "draft")), _origin_of(sentence, seen)
+                columns = "document, position, source, target, state, metadata, written, origin"
+                database.execute(f"INSERT INTO segments ({columns}) VALUES ({MARKS})", (*row, written, origin))
+                self.remember(database, identity, position, sentence.source, sentence.target or "", state)
+                seen.add(sentence.source)
+            said = [(identity, at, note.text, note.author, now) for at, own in enumerate(notes) for note in own]
+            database.executemany(
+                "INSERT INTO comments (document, position, text, person, time) VALUES (?, ?, ?, ?, ?)", said
+            )
             self._deletion.keep_room()
         return identity
 
@@ -136,146 +142,6 @@ class Store:
         self.document(document)
         with self._lock:
             self._deletion([("documents", document)])
-
-    # Segments
-
-    def segments(self, document: str) -> list[Segment]:
-        self.document(document)
-        rows = self._rows(f"{SEGMENTS} WHERE segments.document = ? ORDER BY segments.position", document)
-        return [_segment(row) for row in rows]
-
-    def segment(self, document: str, position: int) -> Segment:
-        query = f"{SEGMENTS} WHERE segments.document = ? AND segments.position = ?"
-        return _segment(self._row(query, document, position, what="segment"))
-
-    def edit(self, document: str, position: int, write: Write) -> Written:
-        """A person's change: row, history and memory in one transaction. A confirmed segment joins the memory of its
-        project, one that is reopened leaves it. `Changed` if somebody else has written the row since it was seen."""
-        with self._change() as database:
-            before = self.segment(document, position)
-            if write.has_arrived(before):
-                return Written(before, before, None)
-            if not write.may_replace(before):
-                raise Changed(before)
-            edit = self._set(database, document, before, write.target, write.state, write=write)
-            if write.state == "confirmed" and write.target.strip():
-                self._approve(database, document, position, before.source, write.target)
-            else:
-                database.execute("DELETE FROM pairs WHERE document = ? AND position = ?", (document, position))
-            return Written(before, self.segment(document, position), edit)
-
-    def translate(
-        self, document: str, position: int, target: str, expected: Segment, cause: int | None = None
-    ) -> Segment | None:
-        """The model's translation, unless the segment is not what it was any more; None then. With the confirming
-        edit that caused it, a changed text is marked as a change: against what stood there when changes were last
-        seen to, however often the model changes it until then."""
-        with self._change() as database:
-            now = self.segment(document, position)
-            if (now.target, now.state) != (expected.target, expected.state) or now.state not in ("empty", "draft"):
-                return None
-            if now.target == target and now.state == "draft":
-                return now
-            edit = self._set(database, document, now, target, "draft", cause)
-            if cause is not None and now.state == "draft" and target != now.before:
-                database.execute(
-                    "UPDATE segments SET change = ? WHERE document = ? AND position = ?",
-                    (now.change or edit, document, position),
-                )
-        return self.segment(document, position)
-
-    def keep(self, document: str, position: int, version: int) -> Segment:
-        """A changed draft becomes again what it was: a person's choice, which later confirmations leave alone."""
-        with self._change() as database:
-            segment = self._seen_change(document, position, version)
-            self._restore(database, document, segment, "edited")
-            return self.segment(document, position)
-
-    def accept(self, document: str, position: int, version: int) -> Segment:
-        """A changed draft stays as it is now, and counts as seen to."""
-        with self._change() as database:
-            self._seen_change(document, position, version)
-            self._forget_change(database, document, position)
-            return self.segment(document, position)
-
-    def undo_changes(self, document: str, seen: Mapping[int, int]) -> tuple[list[Segment], list[Segment]]:
-        """Changed drafts become again what they were, all in one transaction. `seen` has the versions of the rows that
-        were looked at: the second list has those that are something else by now and are left."""
-        with self._change() as database:
-            same, left = self._as_seen(document, seen)
-            for segment in same:
-                self._restore(database, document, segment, "draft")
-            return [self.segment(document, segment.position) for segment in same], left
-
-    def accept_changes(self, document: str, seen: Mapping[int, int]) -> tuple[list[Segment], list[Segment]]:
-        """Changed drafts stay as they are now, all in one transaction, as `undo_changes` has it."""
-        with self._change() as database:
-            same, left = self._as_seen(document, seen)
-            for segment in same:
-                self._forget_change(database, document, segment.position)
-            return [self.segment(document, segment.position) for segment in same], left
-
-    def _restore(self, database: sqlite3.Connection, document: str, segment: Segment, state: State) -> None:
-        """A row becomes what it was before its change: one that a person has replaced words in with its state, too."""
-        if segment.state == "edited":
-            ((state,),) = self._rows("SELECT state_before FROM edits WHERE id = ?", segment.change)
-        write = None if state == "draft" else Write(segment.before or "", state, segment.version)
-        self._set(database, document, segment, segment.before or "", state, write=write)
-        if state == "confirmed":
-            self._approve(database, document, segment.position, segment.source, segment.before or "")
-
-    def _seen_change(self, document: str, position: int, version: int) -> Segment:
-        segment = self.segment(document, position)
-        if segment.before is None:
-            raise Changed(segment, "this row has no change that is open")
-        if segment.version != version:
-            raise Changed(segment)
-        return segment
-
-    def _as_seen(self, document: str, seen: Mapping[int, int]) -> tuple[list[Segment], list[Segment]]:
-        rows = [self.segment(document, position) for position in sorted(seen)]
-        same = [row for row in rows if row.before is not None and row.version == seen[row.position]]
-        return same, [row for row in rows if row not in same]
-
-    def _forget_change(self, database: sqlite3.Connection, document: str, position: int) -> None:
-        database.execute(
-            "UPDATE segments SET change = NULL, version = version + 1 WHERE document = ? AND position = ?",
-            (document, position),
-        )
-
-    def edits(self, document: str, position: int) -> list[Edit]:
-        """All changes of a segment, oldest first."""
-        query = """SELECT id, position, time, before, state_before, after, state_after, cause FROM edits
-            WHERE document = ? AND position = ? ORDER BY id"""
-        return [Edit(*row) for row in self._rows(query, document, position)]
-
-    def _set(
-        self,
-        database: sqlite3.Connection,
-        document: str,
-        before: Segment,
-        target: str,
-        state: State,
-        cause: int | None = None,
-        write: Write | None = None,
-    ) -> int:
-        """Changes a segment and notes that in its history. `write`: of a person; the model's have none."""
-        edit = database.execute(
-            """INSERT INTO edits (document, position, time, before, state_before, after, state_after, cause)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-            (document, before.position, time.time(), before.target, before.state, target, state, cause),
-        ).lastrowid
-        version = before.version + 1
-        author = (before.written, before.writer, before.writer_edit)
-        if write is not None:
-            author = (version, write.writer, write.writer_edit)
-        database.execute(
-            """UPDATE segments SET target = ?, state = ?, change = NULL, version = ?, written = ?, writer = ?,
-            writer_edit = ? WHERE document = ? AND position = ?""",
-            (target, state, version, *author, document, before.position),
-        )
-        assert edit is not None
-        return edit
 
     # The memory of a project
 
@@ -339,61 +205,25 @@ class Store:
             if not database.execute("DELETE FROM pairs WHERE project = ? AND id = ?", (project, pair)).rowcount:
                 raise Refused(404, "no such pair")
 
-    def _approve(self, database: sqlite3.Connection, document: str, position: int, source: str, target: str) -> None:
-        project = self.document(document).project
-        database.execute("DELETE FROM pairs WHERE document = ? AND position = ?", (document, position))
-        database.execute(
-            """INSERT INTO pairs (project, kind, source, target, origin, document, position, time)
-            VALUES (?, 'segment', ?, ?, ?, ?, ?, ?)""",
-            (
-                project,
-                source,
-                target,
-                origin_of(self.document(document).name, position),
-                document,
-                position,
-                time.time(),
-            ),
-        )
-
-    # The database
-
-    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with self._lock:
-            return self._database.execute(query, values).fetchall()
-
-    def _row(self, query: str, *values: object, what: str) -> tuple:  # type: ignore[type-arg]
-        found = self._rows(query, *values)
-        if not found:
-            raise Refused(404, f"no such {what}")
-        return found[0]
-
-    @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is on disk afterwards, or nothing."""
-        with self._lock, transaction(self._database):
-            yield self._database
-
-
-def origin_of(name: str, position: int) -> str:
-    """Where a pair comes from, as people see it."""
-    return f"{name}, row {position + 1}"
-
 
 def _identity() -> str:
     return secrets.token_hex(8)
 
 
 def _state_of(sentence: Sentence) -> State:
+    """Text that its file does not stand by is edited: it may be a person's, and no model touches it."""
     if sentence.target is None or sentence.status is None:
         return "empty"
-    return "confirmed" if sentence.status == "locked" else "draft"
+    if sentence.status == "draft":
+        return "draft"
+    said = sentence.metadata.get(SAID)
+    return "reviewed" if said == "reviewed" else "edited" if said == "draft" else "confirmed"
 
 
-def _segment(row: tuple) -> Segment:  # type: ignore[type-arg]
-    position, source, target, state, metadata, *rest = row
-    try:
-        known = json.loads(metadata)
-    except ValueError:  # damaged: what it says about the row can be missed, the row cannot
-        known = {}
-    return Segment(position, source, target, state, known, *rest)
+def _origin_of(sentence: Sentence, before: Collection[str]) -> Origin | None:
+    """What is known of a translation before anybody is asked for one; None: nothing, and a model will be."""
+    if sentence.metadata.get(BY_RULE):
+        return "rule"
+    if sentence.target is not None and sentence.status is not None:
+        return "file"
+    return "repetition" if sentence.source in before else None

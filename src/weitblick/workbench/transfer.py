@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from weitblick.common.errors import UserError
 from weitblick.documents.corpora.formats import write_documents
 from weitblick.documents.document import Document, Sentence
+from weitblick.files.blocks import Note
 from weitblick.files.encoding import name_of, unholdable
 from weitblick.files.formats import FORMATS, read_file
 from weitblick.files.masked_document import Align
@@ -25,7 +26,7 @@ from weitblick.memory.reading import read_pairs as read_memory
 from weitblick.text.carried import Alphabet
 from weitblick.workbench.errors import Refused
 from weitblick.workbench.parameters import Languages
-from weitblick.workbench.schema import Segment
+from weitblick.workbench.schema import Comment, Segment
 
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}$")
 MOST_NAME = 200
@@ -97,8 +98,9 @@ XLIFF_STATES = {
     "draft": "needs-review-translation",
     "edited": "needs-review-translation",
     "confirmed": "translated",
+    "reviewed": "final",
 }
-"""What rows are called in XLIFF. `final`, with approved="yes", is for rows that somebody has reviewed as well."""
+"""What rows are called in XLIFF."""
 
 Named = tuple[str, Sequence[Segment]]
 """A document: its name and its rows."""
@@ -125,9 +127,10 @@ def _check_holdable(kind: str, documents: Sequence[Named]) -> None:
     """Refuses rows with characters that the export could not hold: nothing is left out in silence."""
     for title, rows in documents:
         for row in rows:
-            if kind == "tmx" and row.state != "confirmed":
+            if kind == "tmx" and not row.is_approved:
                 continue
-            for side, text in (("source", row.source), ("translation", row.target)):
+            comments = [("comment", one.text) for one in row.comments] if kind == "xliff" else []
+            for side, text in (("source", row.source), ("translation", row.target), *comments):
                 for place, character in unholdable(kind, text):
                     raise Refused(
                         409,
@@ -147,10 +150,12 @@ def export_file(
     if file.document.sources != [row.source for row in rows]:
         raise Refused(409, "the file is read in another way than when it was uploaded: upload it again")
     sentences = tuple(
-        replace(sentence, target=row.target, status="locked" if row.state == "confirmed" else "draft")
+        replace(sentence, target=row.target, status="locked" if row.is_approved else "draft")
         for sentence, row in zip(file.document.sentences, rows, strict=True)
     )
-    translated = file.rendered(replace(file.document, sentences=sentences), align)[0]
+    reviewed = {row.position for row in rows if row.state == "reviewed"}
+    comments = {row.position: [Note(one.text, one.person) for one in row.comments] for row in rows}
+    translated = file.rendered(replace(file.document, sentences=sentences), align, reviewed, comments)[0]
     return translated_name(name, languages.target), translated
 
 
@@ -158,9 +163,9 @@ def _document(name: str, rows: Sequence[Segment], only_confirmed: bool) -> Docum
     sentences = tuple(
         Sentence(row.source)
         if row.state == "empty"
-        else Sentence(row.source, row.target, "locked" if row.state == "confirmed" else "draft")
+        else Sentence(row.source, row.target, "locked" if row.is_approved else "draft")
         for row in rows
-        if row.state == "confirmed" or not only_confirmed
+        if row.is_approved or not only_confirmed
     )
     return Document(name, sentences)
 
@@ -181,8 +186,14 @@ def _xliff(documents: Sequence[Named], languages: Languages) -> str:
 def _unit(row: Segment) -> str:
     state = XLIFF_STATES[row.state]
     target = f'<target state="{state}">{escape(row.target)}</target>' if row.target else ""
-    source = f"<source>{escape(row.source)}</source>"
-    return f'      <trans-unit id="{row.position + 1}" xml:space="preserve">{source}{target}</trans-unit>\n'
+    inside = f"<source>{escape(row.source)}</source>{target}" + "".join(map(_note, row.comments))
+    approved = ' approved="yes"' if row.state == "reviewed" else ""
+    return f'      <trans-unit id="{row.position + 1}"{approved} xml:space="preserve">{inside}</trans-unit>\n'
+
+
+def _note(comment: Comment) -> str:
+    by = f" from={quoteattr(comment.person)}" if comment.person else ""
+    return f"<note{by}>{escape(comment.text)}</note>"
 
 
 # Memories and glossaries that are brought along: TMX, JSONL, or tables with columns of source and target.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.files.masked_document import BY_RULE, mask_pair
+from weitblick.files.translatable_file import TranslatableFile
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.results import Translation
 from weitblick.workbench.checks import Checks
@@ -17,9 +18,11 @@ from weitblick.workbench.consistency import Vocabulary
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
+from weitblick.workbench.origins import best_match, exact_origin
 from weitblick.workbench.placeholders import MaskedMemory, RowMasks
 from weitblick.workbench.retranslation import NewlyApproved, NewPair
-from weitblick.workbench.schema import Segment, Write
+from weitblick.workbench.row_acts import RowActs
+from weitblick.workbench.schema import APPROVED, Segment, Write, Written
 from weitblick.workbench.searching import Replacement, Searching, replace_targets
 from weitblick.workbench.store import Store
 from weitblick.workbench.terms import BY_KEY, ProjectTerms, checked_term
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 BEAM = 4  # hypotheses among which alternatives are found
 ALTERNATIVES = 3
 MOST_NEW = 1000
+MATCHED_TOGETHER = 16
+"""Rows whose matches are looked for before others have the model."""
 
 
 class Workbench:
@@ -49,9 +54,11 @@ class Workbench:
         self.checks = Checks(self.store, self.masks, service.languages)
         self.searching = Searching()
         self.terms = ProjectTerms(self.store, service.languages)
+        self.acts = RowActs(self)
 
-    def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
-        document = self.store.add_document(project, name, sentences, file)
+    def add(self, project: str, name: str, read: TranslatableFile, file: bytes) -> str:
+        """A new document of a file, which begins to fill with translations."""
+        document = self.store.add_document(project, name, read.document.sentences, file, read.notes_of())
         self.fill(document)
         return document
 
@@ -87,8 +94,8 @@ class Workbench:
     def edit(self, document: str, position: int, write: Write) -> Segment:
         """A person's change. A confirmed row makes the drafts anew; one that is opened again leaves the memory. All
         tabs are told, also when it is refused because the row has been written elsewhere since it was seen."""
-        if write.state == "confirmed" and not write.target.strip():
-            raise Refused(409, "an empty translation cannot be confirmed")
+        if write.state in APPROVED and not write.target.strip():
+            raise Refused(409, f"an empty translation cannot be {write.state}")
         self.checks.refuse_unholdable(document, position, write.target)
         try:
             written = self.store.edit(document, position, write)
@@ -96,12 +103,21 @@ class Workbench:
             self.hub.publish(document, "refused", {"position": position, "writer": write.writer})
             raise
         if written.edit is not None:
-            self._tell(document, written.after)
-            if write.state == "confirmed":
-                mask, before = self.masks.of(document), written.before
-                source, target = mask.row(written.after).source, mask.text(position, write.target)
-                self._improve(document, written.edit, [NewPair(source, target, position, mask.row(before).target)])
+            self.tell(document, written.after)
+            self.learn(document, [written])
         return written.after
+
+    def learn(self, document: str, written: Sequence[Written]) -> None:
+        """Drafts are made anew with what has just been approved in other rows."""
+        mask, new, edit = self.masks.of(document), [], 0
+        for one in written:
+            before, after = one.before, one.after
+            if after.is_approved and not (before.is_approved and before.target == after.target):
+                pair = mask.source(after.position), mask.text(after.position, after.target)
+                new.append(NewPair(*pair, after.position, mask.row(before).target))
+                edit = one.edit or edit
+        if new:
+            self._improve(document, edit, new)
 
     def approve_term(self, document: str, source: str, target: str) -> int:
         """A word and its translation, for the whole project; drafts of this document are made anew with it."""
@@ -127,42 +143,51 @@ class Workbench:
         pair = mask_pair(source, target, self.service.languages.source, self.service.alphabet)
         return NewPair(pair.source, pair.target)
 
-    def keep(self, document: str, position: int, version: int) -> Segment:
+    def keep(self, document: str, position: int, version: int, by: Write | None = None) -> Segment:
         """A changed draft becomes again what it was, and is a person's choice from now on."""
-        kept = self.store.keep(document, position, version)
-        self._tell(document, kept)
+        kept = self.store.keep(document, position, version, by)
+        self.tell(document, kept)
         return kept
 
     def accept(self, document: str, position: int, version: int) -> Segment:
         """A changed draft stays as it is, and counts as seen to."""
         accepted = self.store.accept(document, position, version)
-        self._tell(document, accepted)
+        self.tell(document, accepted)
         return accepted
 
-    def undo_changes(self, document: str, seen: Mapping[int, int]) -> tuple[list[Segment], list[Segment]]:
+    def undo_changes(
+        self, document: str, seen: Mapping[int, int], by: Write | None = None
+    ) -> tuple[list[Segment], list[Segment]]:
         """Changes that nobody has seen to are taken back; what is still being made anew is left. The second list has
         the rows that are something else by now than what was seen."""
-        self._stop_improving(document)
-        undone, left = self.store.undo_changes(document, seen)
-        self._tell(document, *undone)
+        self.stop_improving(document)
+        undone, left = self.store.undo_changes(document, seen, by)
+        self.tell(document, *undone)
         return undone, left
 
     def accept_changes(self, document: str, seen: Mapping[int, int]) -> tuple[list[Segment], list[Segment]]:
         """Changes that nobody has seen to stay, as `undo_changes` has it."""
         accepted, left = self.store.accept_changes(document, seen)
-        self._tell(document, *accepted)
+        self.tell(document, *accepted)
         return accepted, left
 
     def replace_targets(
-        self, document: str, found: Sequence[Replacement], seen: Mapping[int, int], *, confirmed: bool
+        self,
+        document: str,
+        found: Sequence[Replacement],
+        seen: Mapping[int, int],
+        *,
+        confirmed: bool,
+        writer: str | None = None,
+        person: str | None = None,
     ) -> tuple[list[Segment], list[Segment]]:
         """What replacing makes of rows is written as one step, which `undo_changes` takes back. The second list has the
         rows that are something else by now than what was seen, and are left."""
         after = {one.row.position: one.after for one in found}
         for position in after.keys() & seen.keys():
             self.checks.refuse_unholdable(document, position, after[position])
-        done, left = replace_targets(self.store, document, after, seen, confirmed)
-        self._tell(document, *done)
+        done, left = replace_targets(self.store, document, after, seen, confirmed, writer, person)
+        self.tell(document, *done)
         return done, left
 
     def delete_document(self, document: str) -> None:
@@ -216,16 +241,32 @@ class Workbench:
         segments = self.store.segments(document)
         empty = [segment.position for segment in segments if segment.state == "empty"]
         yield from self._translate(document, segments, empty, None)
+        yield from self._note_matches(document)
 
     def _take_over(self, document: str) -> None:
         """Empty rows whose very source has been approved in the project become drafts that say the same."""
-        approved = self.service.memories.approved(self.store.document(document).project)
-        for segment in self.store.segments(document) if approved else ():
+        project = self.store.document(document).project
+        approved = self.service.memories.approved(project)
+        rows = self.store.segments(document) if approved else []
+        for segment in rows:
             target = approved.get(segment.source)
             if segment.state == "empty" and target is not None:
-                taken = self.store.translate(document, segment.position, target, segment)
+                origin = exact_origin(self.store, project, rows, segment, target)
+                matched = (origin, 100, segment.source)
+                taken = self.store.translate(document, segment.position, target, segment, None, *matched)
                 if taken is not None:
-                    self._tell(document, taken)
+                    self.tell(document, taken)
+
+    def _note_matches(self, document: str) -> Steps:
+        """Drafts of the model say how like the likest approved sentence is."""
+        memory = self.service.memories.of(self.store.document(document).project)
+        drafts = [row for row in self.store.segments(document) if row.origin == "machine"] if len(memory) else []
+        for number, row in enumerate(drafts):
+            found = best_match(memory, row.source)
+            if found is not None:
+                self.tell(document, self.store.set_origin(document, row.position, "fuzzy", *found))
+            if number % MATCHED_TOGETHER == MATCHED_TOGETHER - 1:
+                yield
 
     def _improve(self, document: str, cause: int, new: Sequence[NewPair], *, urgent: bool = True) -> None:
         """Drafts are translated again where something new changes them; what was begun for an earlier confirmation is
@@ -282,7 +323,7 @@ class Workbench:
                 segment = self.store.translate(document, position, target, before, cause)
                 if segment is not None and segment != before:
                     changed += 1
-                    self._tell(document, segment)
+                    self.tell(document, segment)
             done += len(finished)
             self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
             yield
@@ -312,19 +353,21 @@ class Workbench:
         with self._lock:
             return set(self._cursors.get(document, {}).values())
 
-    def _tell(self, document: str, *segments: Segment) -> None:
+    def tell(self, document: str, *segments: Segment) -> None:
+        """Tells all tabs what rows are now."""
         for segment in segments:
             self.hub.publish(document, "segment", segment_json(segment))
 
     def _stop(self, document: str) -> None:
-        self._stop_improving(document)
+        self.stop_improving(document)
         running = self._filling.pop(document, None)
         if running is not None:
             running.cancel()
         self._cursors.pop(document, None)
         self.masks.forget(document)
 
-    def _stop_improving(self, document: str) -> None:
+    def stop_improving(self, document: str) -> None:
+        """Drafts that have not been made anew yet stay as they are."""
         with self._lock:
             running = self._improving.pop(document, None)
             self._new.pop(document, None)
@@ -343,7 +386,7 @@ def _keeps_new_term(translation: Translation, approved: NewlyApproved) -> bool:
 
 
 def as_sentence(segment: Segment) -> Sentence:
-    if segment.state == "confirmed":
+    if segment.is_approved:
         return Sentence(segment.source, segment.target, "locked")
     if segment.state == "empty" or not segment.target.strip():
         return Sentence(segment.source)

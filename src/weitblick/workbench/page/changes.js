@@ -5,9 +5,9 @@ import { focusRow } from "./editing.js";
 import { $, count } from "./elements.js";
 import { reveal } from "./find.js";
 import { calm } from "./panel.js";
-import { drawStep } from "./replacing.js";
 import { travel, viewOf } from "./rows.js";
-import { shown, takeRows } from "./saving.js";
+import { person } from "./person.js";
+import { shown, tab, takeRows } from "./saving.js";
 import { ServerError, ask, attempt, documentPath, rowPath } from "./server.js";
 import { change, isChanged, say, state } from "./store.js";
 
@@ -18,7 +18,6 @@ export const changedRows = () => state.rows.filter((row) => isChanged(shown(row)
 export function drawChanges() {
   const changed = changedRows().length;
   $("changes").hidden = !changed;
-  drawStep();
   $("changes-text").textContent = `${count(changed, "sentence", "sentences")} changed`;
 }
 
@@ -53,7 +52,7 @@ export const acceptChange = (position) => settle(position, "accept", `Row ${posi
 function settle(position, how, done) {
   const wasHere = viewOf(position)?.extra.contains(document.activeElement);
   return attempt(`Row ${position + 1} is not settled`, async () => {
-    await overSeen(() => ask("POST", `${rowPath(position)}/${how}`, { version: state.rows[position].version }));
+    await overSeen(() => ask("POST", `${rowPath(position)}/${how}`, { version: state.rows[position].version, writer: tab, person: person() }));
     say(done);
     if (!wasHere) return;
     if (changedRows().length) visitChange(1);
@@ -80,7 +79,7 @@ export function settleVisited(settling) {
   settling(visited);
 }
 
-const seen = () => ({ rows: changedRows().map(({ position, version }) => ({ position, version })) });
+const seen = () => ({ rows: changedRows().map(({ position, version }) => ({ position, version })), writer: tab, person: person() });
 
 /** All changed rows at once, in one step of the server. @param {"undo" | "accept"} how */
 export function settleAll(how) {

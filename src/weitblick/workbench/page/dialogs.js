@@ -13,7 +13,15 @@ const KEYS = /** @type {const} */ ([
   [["Alt", "↑"], "row above"],
   [["Alt", "↓"], "row below"],
   [["Ctrl", "1 – 3"], "take an alternative (Alt as well)"],
-  [["Ctrl", "Shift", "F"], "find rows by text, state, changes and findings"],
+  [["Alt", "R"], "mark as reviewed"],
+  [["Alt", "C"], "comment on the row"],
+  [["Alt", "S"], "copy the source"],
+  [["Alt", "Delete"], "clear the translation"],
+  [["Alt", "M"], "what differs from the sentence that was matched"],
+  [["Shift", "Alt", "↑ ↓"], "choose several rows, also by their numbers; the keys above are for all of them"],
+  [["Ctrl", "Z"], "take back what was typed, then the latest step"],
+  [["Ctrl", "Y"], "do it again (Ctrl+Shift+Z as well)"],
+  [["Ctrl", "Shift", "F"], "find rows by text, state, changes, findings and comments"],
   [["Ctrl", "H"], "replace in translations"],
   [["Ctrl", "G"], "go to a row by its number"],
   [["Alt", "T"], "make a term of the words that are selected, in either column"],
@@ -24,7 +32,8 @@ const LETTERS = /** @type {const} */ ([
   [["p"], "previous changed sentence"],
   [["k"], "keep the sentence as it was"],
   [["a"], "accept its change"],
-  [["u"], "take the last replacement back"],
+  [["u"], "take the latest step back"],
+  [["r"], "do it again"],
   [["?"], "this list"],
 ]);
 
@@ -32,7 +41,7 @@ const LETTERS = /** @type {const} */ ([
 const EXPORTS = [
   ["file", "Translated file", "the file as it came, with the translation in place of its text", () => (hasRow("empty") ? "not all rows are translated yet" : "")],
   ["xliff", "XLIFF", "every row and its state, for other translation tools", () => ""],
-  ["tmx", "TMX", "the confirmed rows, as a translation memory", () => (hasRow("confirmed") ? "" : "no row is confirmed yet")],
+  ["tmx", "TMX", "the confirmed rows, as a translation memory", () => (hasRow("confirmed") || hasRow("reviewed") ? "" : "no row is confirmed yet")],
   ["jsonl", "JSONL", "every row and its state, for the commands of weitblick", () => ""],
 ];
 

@@ -8,11 +8,12 @@ import { $, count } from "./elements.js";
 import { resume } from "./editing.js";
 import { forgetWord } from "./explain.js";
 import { forgetFind } from "./find.js";
+import { drawChosen } from "./row_acts.js";
 import { drawRows } from "./rows.js";
 import { LATEST_DOCUMENT, openProject } from "./projects.js";
 import { drafts, recover, shown, tab, takeRows } from "./saving.js";
 import { ask, attempt, documentPath, projectPath } from "./server.js";
-import { change, say, state, tell, warn } from "./store.js";
+import { change, isApproved, say, state, tell, warn } from "./store.js";
 import { drawTerm } from "./terms.js";
 
 /** @typedef {import("./store.js").Row} Row */
@@ -29,7 +30,8 @@ export function openDocument(identity) {
   forgetFind();
   change((now) => {
     now.document = identity;
-    now.step = [];
+    now.chosen = new Set();
+    now.compared = null;
     now.term = null;
     now.left = null;
     now.loading = true;
@@ -117,7 +119,7 @@ function takeNews() {
 function tellOthersWork(row) {
   const known = state.rows[row.position];
   if (!known || row.written <= known.written || row.writer === tab || row.writer === null) return;
-  if (known.state === "confirmed" && row.state !== "confirmed") warn(`Row ${row.position + 1} was opened again in another window.`);
+  if (isApproved(known) && !isApproved(row)) warn(`Row ${row.position + 1} was opened again in another window.`);
   else if (state.focus === row.position) warn(`Row ${row.position + 1} was written in another window.`);
 }
 
@@ -231,11 +233,13 @@ function drawHead() {
   const of = (/** @type {string} */ name) => rows.filter((row) => row.state === name).length;
   const waiting = of("empty");
   const parts = [count(rows.length, "row", "rows"), `${of("confirmed")} confirmed`, `${of("edited")} edited`];
+  if (of("reviewed")) parts.splice(2, 0, `${of("reviewed")} reviewed`);
   if (waiting) parts.push(`${waiting} waiting for translation`);
   $("title").textContent = documentName();
   $("counts").textContent = parts.join(" · ");
   $("progress").hidden = !waiting;
   /** @type {HTMLProgressElement} */ ($("progress")).value = rows.length ? 1 - waiting / rows.length : 1;
   drawChanges();
+  drawChosen();
   drawTerm();
 }

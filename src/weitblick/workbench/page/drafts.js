@@ -13,11 +13,12 @@
  * @typedef {object} Draft
  * @property {string} path
  * @property {string} target
- * @property {"draft" | "edited" | "confirmed"} state
+ * @property {"draft" | "edited" | "confirmed" | "reviewed"} state
  * @property {number} version
  * @property {string} tab
  * @property {number} number
  * @property {boolean} ask
+ * @property {"alternative" | "copy" | "clear" | null} [act] how the text came about, unless it was typed
  * @property {string} stopped
  * @property {number} time
  *
@@ -65,11 +66,11 @@ export class Drafts {
   }
 
   /** Keeps what was written in a row, at every key. `version` is the row's that was shown when writing began.
-   * @param {string} path @param {{ target: string, state: Draft["state"], version: number, ask?: boolean }} written */
-  keep(path, { target, state, version, ask = false }) {
+   * @param {string} path @param {{ target: string, state: Draft["state"], version: number, ask?: boolean, act?: Draft["act"] }} written */
+  keep(path, { target, state, version, ask = false, act = null }) {
     const known = this.drafts.get(path);
     this.put({
-      path, target, state, ask,
+      path, target, state, ask, act,
       version: known ? known.version : version,
       tab: this.tab,
       number: ++this.number,

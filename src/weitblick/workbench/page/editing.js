@@ -9,7 +9,8 @@ import { calm, coveredHeight } from "./panel.js";
 import { positionOf, travel, viewOf } from "./rows.js";
 import { drafts, hasConflict, keepRow, sendRow, shown, tab } from "./saving.js";
 import { ask, attempt, documentPath, rowPath } from "./server.js";
-import { change, say, state } from "./store.js";
+import { actOn, chooseNone, chooseOn, go } from "./row_acts.js";
+import { change, isApproved, say, state } from "./store.js";
 
 const TRAVEL = 800; // ms that scrolling to a row may take
 const PAUSE = 400; // ms after the last key until what was typed is sent
@@ -21,15 +22,21 @@ let typed = null;
 /** What Esc goes back to: the row before this tab wrote in it. @type {{ position: number, target: string, state: import("./store.js").RowState } | null} */
 let undoPoint = null;
 
+/** Whether the browser has taken something back that was typed in the row under the cursor. */
+let undoneHere = false;
+
 export const isTyping = () => typed !== null;
 
 /** Writes a text in a row and sends it. @param {number} position @param {string} target
- * @param {"draft" | "edited" | "confirmed"} wanted @param {boolean} [asks] whether it may be confirmed only if nothing looks wrong */
+ * @param {import("./drafts.js").Draft["state"]} wanted @param {boolean} [asks] whether it may be confirmed only if nothing looks wrong */
 function write(position, target, wanted, asks = false) {
   keepRow(position, target, wanted, asks);
   sendTyped();
   sendRow(position);
 }
+
+/** How a text comes about that is put in a field. @type {import("./drafts.js").Draft["act"]} */
+let acting = null;
 
 /** What is in a field was typed: kept at once, sent with the next pause. @param {HTMLTextAreaElement} field */
 function type(field) {
@@ -37,8 +44,8 @@ function type(field) {
   if (/[\r\n]/.test(field.value)) field.value = oneLine(field.value);
   const before = shown(state.rows[position]);
   if (undoPoint?.position !== position) undoPoint = { position, target: before.target, state: before.state };
-  if (before.state === "confirmed") say(`Row ${position + 1} is open again. Ctrl+Enter confirms it, Esc undoes what you typed.`);
-  keepRow(position, field.value, "edited");
+  if (isApproved(before)) say(`Row ${position + 1} is open again. Ctrl+Enter confirms it, Esc undoes what you typed.`);
+  keepRow(position, field.value, "edited", false, acting);
   if (typed && typed.position !== position) sendTyped();
   clearTimeout(typed?.timer);
   const since = typed?.since ?? performance.now();
@@ -60,42 +67,46 @@ function sendTyped() {
   lookAt(position);
 }
 
-/** Puts a text in a row's field as if somebody had typed it, so that Ctrl+Z takes it back. @param {number} position @param {string} text */
-export function replaceText(position, text) {
+/** Puts a text in a row's field as if somebody had typed it, so that Ctrl+Z takes it back.
+ * @param {number} position @param {string} text @param {import("./drafts.js").Draft["act"]} act */
+export function replaceText(position, text, act) {
   const field = viewOf(position)?.field;
   if (!field) return;
+  sendTyped(); // what was typed before is a step of its own
   field.focus({ preventScroll: true });
   field.select();
+  acting = act;
   const done = text ? document.execCommand("insertText", false, text) : document.execCommand("delete");
   if (!done || field.value !== text) {
     field.value = text;
     type(field);
   }
+  acting = null;
   sendTyped();
 }
 
-/** @param {number} position @param {boolean} goOn */
-export function confirmRow(position, goOn) {
+/** @param {number} position @param {boolean} goOn @param {"confirmed" | "reviewed"} [wanted] */
+export function confirmRow(position, goOn, wanted = "confirmed") {
   const { target } = shown(state.rows[position]);
   if (hasConflict(position)) return say("Two windows have written this row: keep your text or take the other first.");
-  if (!target.trim()) return say("An empty translation cannot be confirmed.");
+  if (!target.trim()) return say(`An empty translation cannot be ${wanted}.`);
   if (askFirst(position)) return focusRow(position);
   const rows = state.rows.map(shown);
-  const isOpen = (/** @type {import("./store.js").Row} */ row) => row.position !== position && row.state !== "confirmed" && isListed(row.position);
+  const isOpen = (/** @type {import("./store.js").Row} */ row) => row.position !== position && !isApproved(row) && isListed(row.position);
   const next = rows.find((row) => row.position > position && isOpen(row)) ?? rows.find(isOpen);
   change((now) => {
     if (goOn && next) now.focus = next.position; // told with the confirmation, so that the row is left alone
   });
-  write(position, target, "confirmed", knownOf(position) === undefined);
+  write(position, target, wanted, knownOf(position) === undefined);
   undoPoint = null;
-  say(goOn && !next ? `All rows${state.found ? " that are shown" : ""} are confirmed.` : `Row ${position + 1} confirmed.`);
+  say(goOn && !next ? `All rows${state.found ? " that are shown" : ""} are confirmed.` : `Row ${position + 1} ${wanted}.`);
   if (goOn && next) focusRow(next.position);
 }
 
 /** What the button of a row does. @param {number} position */
 export function settleRow(position) {
   const { target, state: now } = shown(state.rows[position]);
-  if (now !== "confirmed") return confirmRow(position, false);
+  if (!isApproved({ state: now })) return confirmRow(position, false);
   write(position, target, "edited");
   say(`Row ${position + 1} is open again.`);
 }
@@ -135,7 +146,7 @@ function undo(position) {
   const point = undoPoint?.position === position ? undoPoint : null;
   const isOurs = drafts.of(rowPath(position)) !== undefined || state.rows[position].writer === tab;
   if (!point || !isOurs || (point.target === now.target && point.state === now.state)) return viewOf(position)?.field.blur();
-  replaceText(position, point.target);
+  replaceText(position, point.target, null);
   write(position, point.target, point.state === "empty" ? "draft" : point.state);
   undoPoint = null;
   say(`Row ${position + 1} is as it was.`);
@@ -157,12 +168,30 @@ function commandOf(event, position) {
   const command = event.ctrlKey || event.metaKey;
   if (event.key === "Enter" && command) return () => confirmRow(position, !event.shiftKey);
   if (event.key === "Enter") return () => askedOf(position).length && confirmRow(position, !event.shiftKey);
+  const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : null;
+  if (step && event.altKey && event.shiftKey) return () => chooseOn(position, step);
+  if (command && !event.altKey && /^[zy]$/i.test(event.key)) return stepKey(event, position);
+  if (event.altKey && !command && event.code === "KeyS") return () => actOn("copy");
+  if (event.altKey && !command && event.key === "Delete") return () => actOn("clear");
+  if (event.key === "Escape" && state.chosen.size) return chooseNone;
   if (event.key === "ArrowUp" && event.altKey) return () => focusRow(nextListed(position, -1));
   if (event.key === "ArrowDown" && event.altKey) return () => focusRow(nextListed(position, 1));
   if (event.key === "Escape") return () => undo(position);
   const digit = /^Digit([1-3])$/.exec(event.code);
   if (digit && (command || event.altKey)) return () => takeAlternative(position, Number(digit[1]) - 1);
   return null;
+}
+
+/** Undoing and redoing: what is being typed is the browser's to take back, everything else goes by steps.
+ * @param {KeyboardEvent} event @param {number} position */
+function stepKey(event, position) {
+  const isRedo = event.shiftKey || event.key.toLowerCase() === "y";
+  const now = shown(state.rows[position]).target;
+  if (undoPoint?.position === position && (isRedo ? undoneHere : now !== undoPoint.target)) {
+    undoneHere = true;
+    return null;
+  }
+  return () => go(isRedo ? "redo" : "undo");
 }
 
 /** The text field of a row that an event is about. @param {Event} event */
@@ -187,6 +216,7 @@ export function setUpEditing() {
     if (!field) return;
     const position = positionOf(field);
     undoPoint = null;
+    undoneHere = false;
     change((now) => {
       now.focus = position;
     });

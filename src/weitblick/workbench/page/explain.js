@@ -8,7 +8,7 @@ import { calm } from "./panel.js";
 import { positionOf, viewOf } from "./rows.js";
 import { shown } from "./saving.js";
 import { ask, reasonOf, rowPath, sentence } from "./server.js";
-import { change, state } from "./store.js";
+import { change, isApproved, state } from "./store.js";
 import { showWord } from "./word_panel.js";
 
 /** @typedef {import("./store.js").WordView} WordView */
@@ -44,7 +44,7 @@ const panelActions = {
 
 /** The explanation of a row as it stands, asked for once. @param {number} position */
 function explanationOf(position) {
-  const confirmed = state.rows.filter((row) => row.state === "confirmed").length;
+  const confirmed = state.rows.filter(isApproved).length;
   const key = JSON.stringify([state.document, position, state.rows[position].version, confirmed]);
   if (known.key !== key || !known.promise) known = { key, promise: ask("GET", `${rowPath(position)}/explanation`) };
   return known.promise;

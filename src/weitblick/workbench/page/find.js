@@ -1,5 +1,5 @@
 // @ts-check
-/* Finding rows: by text, state, changes and findings. What was found is shown, and nothing else, until somebody looks for
+/* Finding rows: by text, state, changes, findings and comments. What was found is shown, and nothing else, until somebody looks for
    something else: moving and confirming go from one found row to the next, and a row stays that is no longer what was
    looked for. */
 
@@ -41,9 +41,9 @@ export function reveal(position) {
 function wanted() {
   const text = input("find-text").value;
   const chosen = select("find-state").value;
-  const [changed, findings] = [input("find-changed").checked, input("find-findings").checked];
-  if (!text && !chosen && !changed && !findings) return null;
-  return { text, side: select("find-side").value, expression: input("find-expression").checked, states: chosen ? [chosen] : [], changed, findings };
+  const [changed, findings, comments] = ["find-changed", "find-findings", "find-comments"].map((id) => input(id).checked);
+  if (!text && !chosen && !changed && !findings && !comments) return null;
+  return { text, side: select("find-side").value, expression: input("find-expression").checked, states: chosen ? [chosen] : [], changed, findings, comments };
 }
 
 /** Looks for rows and shows them. Gives whether that was possible. */

@@ -6,7 +6,7 @@ import { focusRow } from "./editing.js";
 import { $, count, element } from "./elements.js";
 import { drafts, shown } from "./saving.js";
 import { ask, attempt, documentPath, projectPath, rowPath } from "./server.js";
-import { change, languages, say, state, warn } from "./store.js";
+import { change, isApproved, languages, say, state, warn } from "./store.js";
 
 /** @typedef {import("./store.js").Finding} Finding */
 
@@ -23,7 +23,7 @@ export function knownOf(position) {
 /** Findings that wait for an answer in a row. @param {number} position @returns {Finding[]} */
 export function askedOf(position) {
   const known = knownOf(position);
-  return known?.asked && shown(state.rows[position]).state !== "confirmed" ? known.found : NOTHING;
+  return known?.asked && !isApproved(shown(state.rows[position])) ? known.found : NOTHING;
 }
 
 /** Looks for what is wrong in the text of a row, so that it is known when the row is confirmed. Where that fails, the
@@ -31,8 +31,8 @@ export function askedOf(position) {
 export async function lookAt(position) {
   const row = state.rows[position];
   if (!row) return;
-  const { target, state: now } = shown(row);
-  if (now === "confirmed" || !target.trim() || knownOf(position)) return;
+  const { target } = shown(row);
+  if (isApproved(shown(row)) || !target.trim() || knownOf(position)) return;
   const path = rowPath(position);
   try {
     const found = await ask("POST", `${documentPath()}/findings`, { position, target });

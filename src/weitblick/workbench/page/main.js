@@ -3,6 +3,7 @@
 
 import { drawAlternatives } from "./alternatives.js";
 import { acceptChange, keepBefore, setUpChanges, settleVisited, visitChange } from "./changes.js";
+import { openComment, setUpComments } from "./comments.js";
 import { drawConsistency, showConsistency } from "./consistency.js";
 import { drawStatus, openHelp, setUpDialogs } from "./dialogs.js";
 import { drawDocument, goBack, setUpDocuments } from "./documents.js";
@@ -12,7 +13,8 @@ import { drawWord, setUpExplaining } from "./explain.js";
 import { openFind, openGoTo, setUpFind } from "./find.js";
 import { setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
 import { drawProjects, loadProjects, openProject, setUpProjects } from "./projects.js";
-import { openReplacing, setUpReplacing, undoStep } from "./replacing.js";
+import { openReplacing, setUpReplacing } from "./replacing.js";
+import { actOn, chooseNone, go, setUpRowActs } from "./row_acts.js";
 import { setUpSaving } from "./saving.js";
 import { ask, attempt } from "./server.js";
 import { change, drawWith, state } from "./store.js";
@@ -39,9 +41,17 @@ function drawWelcome() {
   if (languages) $("paste-text").setAttribute("lang", languages.source.code);
 }
 
+/** What keys with Alt do. @type {Record<string, () => void>} */
+const ALT = {
+  KeyT: openTerm,
+  KeyR: () => actOn("review"),
+  KeyC: () => openComment(state.focus),
+  KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
+};
+
 /** What a key with Ctrl or Alt does wherever the cursor is. @param {KeyboardEvent} event */
 function commandOf(event) {
-  if (event.altKey && !event.ctrlKey) return event.code === "KeyT" ? openTerm : null;
+  if (event.altKey && !event.ctrlKey) return ALT[event.code] ?? null;
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();
   if (key === "f" && event.shiftKey) return openFind;
@@ -52,6 +62,7 @@ function commandOf(event) {
 /** @param {KeyboardEvent} event */
 function actOnKey(event) {
   const inDialog = document.querySelector("dialog[open]") !== null;
+  if (event.key === "Escape" && !inDialog && state.chosen.size && !$("sheet").hidden) return chooseNone();
   if (event.key === "Escape" && !inDialog) return goBack();
   const command = commandOf(event);
   if (command && !inDialog && !$("sheet").hidden) {
@@ -64,7 +75,8 @@ function actOnKey(event) {
   else if (event.key === "p") visitChange(-1);
   else if (event.key === "k") settleVisited(keepBefore);
   else if (event.key === "a") settleVisited(acceptChange);
-  else if (event.key === "u") undoStep();
+  else if (event.key === "u") go("undo");
+  else if (event.key === "r") go("redo");
   else if (event.key === "?") openHelp();
 }
 
@@ -98,6 +110,8 @@ setUpChanges();
 setUpEditing();
 setUpFind();
 setUpReplacing();
+setUpRowActs();
+setUpComments();
 setUpTerms();
 setUpExplaining();
 document.addEventListener("keydown", actOnKey);

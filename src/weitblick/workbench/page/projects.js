@@ -4,6 +4,7 @@
 import { closeDocument, closeEvents, openDocument } from "./documents.js";
 import { $, count, element } from "./elements.js";
 import { openDialog } from "./dialogs.js";
+import { personForm } from "./person.js";
 import { checkParts } from "./rules.js";
 import { ask, attempt, documentPath, projectPath } from "./server.js";
 import { change, languages, say, state } from "./store.js";
@@ -154,6 +155,7 @@ function detailParts(project) {
   const remove = (/** @type {string} */ text, /** @type {() => void} */ act) => element("button", { type: "button", class: "tool danger", onclick: act }, text);
   return [
     rename,
+    personForm(),
     element("p", { class: "quiet" }, documents.length ? `${users} ${memory}.` : `No document yet, ${memory}.`),
     importing("memory", "Memory", "approved translations: TMX, TSV or JSONL"),
     importing("glossary", "Glossary", "terms in two columns: TSV or CSV"),

@@ -5,7 +5,8 @@ import { lostWords, withNewWords } from "./differences.js";
 import { openDialog } from "./dialogs.js";
 import { $, count, element } from "./elements.js";
 import { selectedWords } from "./find.js";
-import { drafts, takeRows } from "./saving.js";
+import { person } from "./person.js";
+import { drafts, tab, takeRows } from "./saving.js";
 import { ask, attempt, documentPath } from "./server.js";
 import { change, languages, say, state } from "./store.js";
 
@@ -88,32 +89,12 @@ function apply() {
   if (!previewed.length) return;
   return attempt("Nothing was replaced", async () => {
     const seen = previewed.map(({ position, version }) => ({ position, version }));
-    const { rows, left } = await ask("POST", `${documentPath()}/replace`, { ...asked(), rows: seen });
+    const { rows, left } = await ask("POST", `${documentPath()}/replace`, { ...asked(), rows: seen, writer: tab, person: person() });
     takeRows([...rows, ...left]);
-    change((now) => (now.step = rows.map((/** @type {Replacement} */ { position, version }) => ({ position, version }))));
     /** @type {HTMLDialogElement} */ ($("replace-dialog")).close();
     const kept = left.length ? ` ${count(left.length, "row", "rows")} changed meanwhile and ${left.length === 1 ? "is" : "are"} left.` : "";
-    say(`Replaced in ${count(rows.length, "row", "rows")}.${kept} u outside the fields, or Undo replacement, takes it back.`);
+    say(`Replaced in ${count(rows.length, "row", "rows")}.${kept} Ctrl+Z, or Undo, takes it back.`);
   });
-}
-
-/** The rows of the last replacement that still are what it made of them. */
-const ofStep = () => state.step.filter(({ position, version }) => state.rows[position]?.version === version && state.rows[position].before !== null);
-
-/** Takes the last replacement back, as one step. */
-export function undoStep() {
-  const rows = ofStep();
-  if (!rows.length) return say("There is no replacement to take back.");
-  return attempt("The replacement is not taken back", async () => {
-    const { rows: back, left } = await ask("POST", `${documentPath()}/undo`, { rows });
-    takeRows([...back, ...left]);
-    change((now) => (now.step = []));
-    say(`${count(back.length, "sentence is", "sentences are")} as before the replacement.`);
-  });
-}
-
-export function drawStep() {
-  $("changes-step").hidden = !ofStep().length;
 }
 
 export function setUpReplacing() {
@@ -130,5 +111,4 @@ export function setUpReplacing() {
     else apply();
   });
   $("replace-button").addEventListener("click", openReplacing);
-  $("changes-step").addEventListener("click", undoStep);
 }

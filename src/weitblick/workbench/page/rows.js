@@ -13,7 +13,8 @@ import { massOf } from "./explain.js";
 import { isListed } from "./find.js";
 import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
 import { rowPath } from "./server.js";
-import { isChanged, languages, state } from "./store.js";
+import { buildParts, decision, drawParts, partsOf } from "./row_parts.js";
+import { isApproved, isChanged, languages, state } from "./store.js";
 
 /**
  * @typedef {import("./store.js").Row} Row
@@ -28,6 +29,7 @@ import { isChanged, languages, state } from "./store.js";
  * @property {HTMLElement} findings
  * @property {HTMLElement} status
  * @property {HTMLButtonElement} confirm
+ * @property {import("./row_parts.js").RowParts} parts
  * @property {unknown[]} drawn
  */
 
@@ -36,7 +38,7 @@ let views = [];
 /** @type {string | null} */
 let viewsOf = null;
 
-const STATES = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed" };
+const STATES = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed", reviewed: "reviewed" };
 
 /** @param {number} position @returns {RowView | undefined} */
 export const viewOf = (position) => views[position];
@@ -62,7 +64,7 @@ export function drawRows(drawHead) {
 function needsDrawing(view, position) {
   const { pointed, focus } = state;
   const draft = drafts.of(rowPath(position));
-  const drawn = [state.rows[position], draft, state.findings.get(position), pointed === position, focus === position, massOf(position), isListed(position)];
+  const drawn = [state.rows[position], draft, state.findings.get(position), pointed === position, focus === position, massOf(position), isListed(position), ...partsOf(position)];
   if (view.drawn.length && drawn.every((value, index) => value === view.drawn[index])) return false;
   view.drawn = drawn;
   return true;
@@ -86,21 +88,23 @@ function buildRow({ position, source: text }) {
   const field = /** @type {HTMLTextAreaElement} */ (
     element("textarea", { rows: 1, lang: target.code, dir: target.direction, "aria-label": `Translation of row ${position + 1}`, spellcheck: true, "data-position": position })
   );
-  const number = element("th", { scope: "row", class: "number" }, String(position + 1));
+  const parts = buildParts(position);
+  const number = element("th", { scope: "row", class: "number" }, parts.number);
   const sourceCell = element("td", { class: "source", lang: source.code, dir: source.direction }, text);
   const extra = element("div", { class: "extra" });
   const findings = element("div", { class: "findings", role: "group", "aria-label": `What looks wrong in row ${position + 1}`, hidden: true });
   const status = element("span", { class: "state-name" });
   const confirm = /** @type {HTMLButtonElement} */ (element("button", { type: "button", class: "confirm", onclick: () => settleRow(position) }));
+  parts.tools.prepend(confirm);
   const whole = element(
     "tr",
     { "data-position": position },
     number,
     sourceCell,
-    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, field), findings, extra),
-    element("td", { class: "state" }, status, confirm),
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, field), findings, extra, parts.difference, parts.comments),
+    element("td", { class: "state" }, element("span", { class: "state-line" }, status, parts.badge), parts.tools),
   );
-  return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, drawn: [] };
+  return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, parts, drawn: [] };
 }
 
 /** @param {RowView} view @param {number} position */
@@ -117,8 +121,11 @@ function drawRow(view, position) {
   view.element.toggleAttribute("data-current", state.focus === position);
   view.status.textContent = conflict ? "not saved" : STATES[row.state];
   confirm.disabled = conflict || !row.target.trim();
-  confirm.textContent = row.state === "confirmed" ? "Reopen" : "Confirm";
-  confirm.title = row.state === "confirmed" ? "No longer approved: it leaves the memory" : "Confirm (Ctrl+Enter)";
+  view.status.title = conflict ? "" : decision(row);
+  confirm.textContent = isApproved(row) ? "Reopen" : "Confirm";
+  confirm.title = isApproved(row) ? "No longer approved: it leaves the memory" : "Confirm (Ctrl+Enter)";
+  drawParts(view.parts, row);
+  view.element.toggleAttribute("data-chosen", state.chosen.has(position));
   if (isPointed !== Boolean(view.source.firstElementChild)) {
     view.source.replaceChildren(...(isPointed ? wordSpans(row.source) : [row.source]));
   }
@@ -168,7 +175,7 @@ function drawExtra(extra, row, conflict) {
   const button = (/** @type {string} */ name, /** @type {() => void} */ act) => element("button", { type: "button", class: "small", onclick: act }, name);
   if (conflict) {
     const theirs = state.rows[position];
-    const tag = theirs.state === "confirmed" ? "confirmed in another window" : "saved in another window";
+    const tag = isApproved(theirs) ? `${theirs.state} in another window` : "saved in another window";
     extra.replaceChildren(said(tag, [theirs.target]), button("Keep mine", () => keepMine(position)), button("Take the other", () => takeTheirs(position)));
   } else {
     extra.replaceChildren(

@@ -3,6 +3,7 @@
 
 import { Drafts, isConflict } from "./drafts.js";
 import { cameBack } from "./findings.js";
+import { person } from "./person.js";
 import { ServerError, ask, attempt, documentPath, isAborted, reasonOf, rowPath, sentence } from "./server.js";
 import { change, say, state, warn } from "./store.js";
 
@@ -22,8 +23,8 @@ const awaited = new Set();
 export const drafts = new Drafts({ tab, storage: localStorage, send, answered, unkept });
 
 /** @param {import("./drafts.js").Draft} draft @returns {Promise<import("./drafts.js").Answer>} */
-async function send({ path, target, state: wanted, version, number, ask: asks }) {
-  const body = { target, state: wanted, version, writer: tab, writer_edit: number, focus: state.focus, ask: Boolean(asks) };
+async function send({ path, target, state: wanted, version, number, ask: asks, act }) {
+  const body = { target, state: wanted, version, writer: tab, writer_edit: number, focus: state.focus, ask: Boolean(asks), person: person(), act };
   try {
     const row = await ask("PUT", path, body, { keepalive: JSON.stringify(body).length * 3 < MOST_KEPT_ALIVE });
     return { kind: "saved", row };
@@ -69,11 +70,12 @@ export function shown(row) {
 }
 
 /** Keeps a text for a row in this browser. Whoever wants it on the server calls `sendRow`.
- * @param {number} position @param {string} target @param {"draft" | "edited" | "confirmed"} wanted
- * @param {boolean} [asks] whether it may be confirmed only if nothing looks wrong */
-export function keepRow(position, target, wanted, asks = false) {
+ * @param {number} position @param {string} target @param {import("./drafts.js").Draft["state"]} wanted
+ * @param {boolean} [asks] whether it may be confirmed only if nothing looks wrong
+ * @param {import("./drafts.js").Draft["act"]} [act] how the text came about, unless it was typed */
+export function keepRow(position, target, wanted, asks = false, act = null) {
   const { version } = state.rows[position];
-  change(() => drafts.keep(rowPath(position), { target, state: wanted, version, ask: asks }));
+  change(() => drafts.keep(rowPath(position), { target, state: wanted, version, ask: asks, act }));
 }
 
 /** @param {number} position */

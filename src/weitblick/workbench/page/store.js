@@ -2,7 +2,8 @@
 /* What the page knows, in one place. `change` is the only way to alter it, and draws the page afterwards. */
 
 /**
- * @typedef {"empty" | "draft" | "edited" | "confirmed"} RowState
+ * @typedef {"empty" | "draft" | "edited" | "confirmed" | "reviewed"} RowState
+ * @typedef {{ id: number, text: string, person: string | null, time: number, version: number }} Comment
  *
  * A row as the server has it. `version` counts its changes; `written` is the version at which a person last wrote it,
  * from the tab `writer`, as the write number `writer_edit` of that tab. `before` is the text before the model changed
@@ -18,6 +19,12 @@
  * @property {number} writer_edit
  * @property {string | null} before
  * @property {number | null} cause the edit because of which the model changed it; below zero the number of a term
+ * @property {string | null} person who wrote it last
+ * @property {number | null} decided when, in seconds
+ * @property {string | null} origin where its draft comes from
+ * @property {number | null} match how like the matched source is, in per cent
+ * @property {string | null} matched_source
+ * @property {Comment[]} comments
  *
  * @typedef {{ code: string, name: string, direction: string }} Language
  * @typedef {{ id: string, name: string }} Named
@@ -60,8 +67,10 @@ export const state = {
   rowsOf: null,
   /** @type {Set<number> | null} the rows that were looked for and are shown; null: all. Replaced, never changed */
   found: null,
-  /** @type {{ position: number, version: number }[]} the rows of the last replacement, as it left them */
-  step: [],
+  /** @type {Set<number>} the rows that are chosen, to do something to all of them. Replaced, never changed */
+  chosen: new Set(),
+  /** @type {number | null} the row whose matched source is shown */
+  compared: null,
   /** @type {{ pair: number, source: string, target: string } | null} the latest term, until somebody has seen to it */
   term: null,
   /** @type {number | null} the row under the cursor */
@@ -132,6 +141,9 @@ export function tell(text) {
 
 /** Whether a row changed because something was confirmed or replaced, and nobody has seen to that. @param {Row} row */
 export const isChanged = (row) => row.before !== null;
+
+/** Whether somebody has confirmed or reviewed a row. @param {{ state: string }} row */
+export const isApproved = (row) => row.state === "confirmed" || row.state === "reviewed";
 
 /** The languages of the model, which are known before anything is shown. */
 export function languages() {

@@ -1,0 +1,115 @@
+"""What is done to rows besides typing: several at once, undoing and redoing by steps, comments."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from weitblick.workbench.api_projects import MOST_PERSON, MOST_ROW, ByIn, Json, Row, SeenRowsIn, Version, settled
+from weitblick.workbench.checks import finding_json
+from weitblick.workbench.errors import Refused
+from weitblick.workbench.row_acts import Act
+from weitblick.workbench.schema import Write
+from weitblick.workbench.service import Service
+from weitblick.workbench.steps import Direction, Stepped, steps_of
+from weitblick.workbench.workbench import segment_json
+
+MOST_COMMENT = 10_000
+DOCUMENT = "/{project}/documents/{document}"
+ROW = DOCUMENT + "/segments/{position}"
+
+
+class ActIn(SeenRowsIn):
+    """What is done to rows, with the versions that were seen. `approved`: also where it writes over what somebody has
+    confirmed or reviewed. With `ask`, rows in which something looks wrong are not confirmed; the answer has their
+    `findings`."""
+
+    act: Act
+    approved: bool = False
+    ask: bool = False
+
+
+class StepIn(ByIn):
+    """The number of the step that was seen to be the next."""
+
+    step: int = Field(ge=0, le=MOST_ROW)
+
+
+class CommentIn(ByIn):
+    text: str = Field(min_length=1, max_length=MOST_COMMENT)
+
+
+class ChangedCommentIn(CommentIn):
+    """`version` is the comment's that was seen."""
+
+    version: Version
+
+
+def routes(service: Service) -> APIRouter:
+    router = APIRouter(prefix="/v1/projects", tags=["Rows"])
+    store, acts = service.store, service.workbench.acts
+
+    def checked(project: str, document: str) -> str:
+        if store.document(document).project != project:
+            raise Refused(404, "no such document")
+        return document
+
+    @router.post(f"{DOCUMENT}/rows", summary="Confirm, reopen, review, clear or copy the source of several rows")
+    def several(project: str, document: str, body: ActIn) -> Json:
+        seen = body.versions()
+        done = acts.several(checked(project, document), body.act, seen, body.by(), approved=body.approved, ask=body.ask)
+        found = [finding_json(one) for one in done.findings]
+        return {**settled([one.after for one in done.written], done.left), "findings": found}
+
+    @router.get(f"{DOCUMENT}/steps", summary="What would be undone next, and what redone")
+    def steps(project: str, document: str) -> Json:
+        return asdict(steps_of(store, checked(project, document)))
+
+    def stepped(document: str, direction: Direction, body: StepIn) -> Json:
+        done: Stepped = acts.go(document, direction, body.step, body.by())
+        return {"kind": done.kind, **settled(done.rows, done.left), "steps": asdict(steps_of(store, document))}
+
+    @router.post(f"{DOCUMENT}/steps/undo", summary="Take the latest step back, as a whole")
+    def undo(project: str, document: str, body: StepIn) -> Json:
+        return stepped(checked(project, document), "undo", body)
+
+    @router.post(f"{DOCUMENT}/steps/redo", summary="Do the step again that was taken back last")
+    def redo(project: str, document: str, body: StepIn) -> Json:
+        return stepped(checked(project, document), "redo", body)
+
+    @router.post(f"{ROW}/comments", summary="Comment on a row", status_code=201)
+    def comment(project: str, document: str, position: Row, body: CommentIn) -> Json:
+        text = _told(body.text)
+        return segment_json(acts.comment(checked(project, document), position, text, body.by()))
+
+    @router.put(f"{ROW}/comments/{{comment}}", summary="Change a comment")
+    def change(project: str, document: str, position: Row, comment: Row, body: ChangedCommentIn) -> Json:
+        checked(project, document)
+        text = _told(body.text)
+        return segment_json(acts.change_comment(document, position, comment, text, body.version, body.by()))
+
+    @router.delete(f"{ROW}/comments/{{comment}}", summary="Delete a comment")
+    def delete(
+        project: str,
+        document: str,
+        position: Row,
+        comment: Row,
+        version: Annotated[int, Query(ge=0, le=MOST_ROW)],
+        writer: Annotated[str | None, Query(max_length=64)] = None,
+        person: Annotated[str | None, Query(max_length=MOST_PERSON)] = None,
+    ) -> Json:
+        by = Write("", "draft", 0, writer, 0, person)
+        return segment_json(acts.change_comment(checked(project, document), position, comment, None, version, by))
+
+    return router
+
+
+def _told(text: str) -> str:
+    """A comment without white space around it; lines end as they do here."""
+    told = "\n".join(text.strip().splitlines())
+    if not told:
+        raise Refused(422, "text: a comment without text is none")
+    return told
