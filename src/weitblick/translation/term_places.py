@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from weitblick.memory.articles import (
     LONGEST_ARTICLE,
@@ -14,6 +15,7 @@ from weitblick.memory.articles import (
     kind_of_noun,
     other_endings,
 )
+from weitblick.memory.stems import WORD
 from weitblick.memory.word_forms import word_forms
 from weitblick.translation.alignment import Alignment
 
@@ -38,6 +40,12 @@ class TermPlace:
     article: int | None = None
     adjectives: tuple[str, ...] = ()
     shared: bool = False
+
+    @property
+    def begin(self) -> int:
+        """Where it begins, with its article and adjectives."""
+        before = len(" ".join((*self.adjectives, ""))) if self.adjectives else 0
+        return self.start - before if self.article is None else self.article
 
     @property
     def words(self) -> str:
@@ -82,28 +90,48 @@ def _shared(alignment: Alignment, word: int, chosen: Sequence[bool]) -> bool:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A translation with a term in it, in parts: up to the article, article and adjectives, the term, the rest; open:
-    the word of the term may go on; penalty: nats by which its number or article speaks against it;
-    same_kind: a noun of the gender and number of the one before, with which the rest agrees already."""
+    """A translation with a term in it, in parts: up to the article, article and adjectives, the term, the rest; end:
+    where in the translation of before the rest begins; open: the word of the term may go on; penalty: nats by which its
+    number or article speaks against it; same_kind: a noun of the gender and number of the one before, with which the
+    rest agrees already."""
 
     before: str
     article: str
     adjectives: tuple[str, ...]
     form: str
     rest: str
+    end: int
     open: bool = False
     penalty: float = 0.0
     same_kind: bool = False
 
     @property
+    def said(self) -> str:
+        """Article, adjectives and term."""
+        return " ".join((*([self.article] if self.article else []), *self.adjectives, self.form))
+
+    @property
     def beginning(self) -> str:
         """Up to the end of the term."""
-        return f"{self.before}{' '.join((*([self.article] if self.article else []), *self.adjectives, self.form))}"
+        return self.before + self.said
 
     @property
     def text(self) -> str:
         """All of it."""
         return self.beginning + self.rest
+
+    def until(self, words: int) -> str:
+        """The beginning and a few words of the rest."""
+        found = list(islice(WORD.finditer(self.rest), words))
+        return self.beginning + (self.rest[: found[-1].end()] if found else "")
+
+
+def with_all(text: str, chosen: Iterable[Candidate]) -> str:
+    """A text with what each of the candidates says, each in its place."""
+    for one in sorted(chosen, key=lambda one: -len(one.before)):
+        gap = " " if one.end == len(one.before) and text[one.end :] else ""
+        text = f"{text[: len(one.before)]}{one.said}{gap}{text[one.end :]}"
+    return text
 
 
 def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: str) -> list[Candidate]:
@@ -129,7 +157,7 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
         same_kind = is_kept or (kind is not None and kind == kind_of_noun(known.articles(form)))
         said = _capital(form) if starts and not is_kept else form
         penalty = OTHER_ARTICLE if same_kind and one != article else 0.0
-        found.append(Candidate(before, one, adjectives, said, rest, may_go_on, penalty, same_kind))
+        found.append(Candidate(before, one, adjectives, said, rest, place.end, may_go_on, penalty, same_kind))
     return found
 
 
