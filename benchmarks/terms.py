@@ -1,7 +1,7 @@
 """Whether terms are followed, in which form, and what they cost: glossaries drawn from references.
 
-Terms are nouns and names of the references, linked to one to three neighbouring source words by alignment, whose lemma
-the draft does not have, at most two a sentence.
+Terms are nouns and names of the references, linked to one to three neighbouring source words by alignment, in their
+basic forms, whose lemma the draft does not have, at most two a sentence.
 
     python benchmarks/terms.py --source dev.en --target dev.de --sentences 300
 """
@@ -17,6 +17,7 @@ from typing import Annotated
 
 import torch
 import typer
+from simplemma import lemmatize
 
 from weitblick.documents.document import Document, Sentence
 from weitblick.evaluation.metrics import build_metric
@@ -55,6 +56,12 @@ class TermsOfSentences(TermSearch):
         return self.of_sentences[unit.document].occurrences(unit.text)
 
 
+def in_basic_form(words: str) -> str:
+    """English words as a glossary has them: the last one in the singular."""
+    *others, last = words.split()
+    return " ".join((*others, lemmatize(last, "en") if last.islower() and last.endswith("s") else last))
+
+
 def wrong_terms(translator: Translator, pairs: list[tuple[str, str]], drafts: list[str]) -> list[list[Wanted]]:
     """Of every sentence the nouns and names of its reference that its draft does not have."""
     language = translator.pipeline.target_language
@@ -67,7 +74,7 @@ def wrong_terms(translator: Translator, pairs: list[tuple[str, str]], drafts: li
             if not (place and word[:1].isupper() and word[1:].islower() and behind):
                 continue
             words = source[alignment.source[behind[0]][0] : alignment.source[behind[-1]][1]]
-            term = Term(words, forms.lemma(word), "reference")
+            term = Term(in_basic_form(words), forms.lemma(word), "reference")
             if len(own) < MOST_TERMS and not term.is_said(draft, language):
                 own.setdefault(words.lower(), Wanted(term, word))
         found.append(list(own.values()))
