@@ -61,7 +61,7 @@ def test_a_search_goes_on_from_a_given_beginning(beam: int) -> None:
     prefixes = ours.pipeline.encode_target(["Der Bericht", "", "Es", "Wo ist das Haus"])
     options = TranslationOptions(beam=beam).of(ours.model.sentence.generation)
     barred = continuing_pieces(ours.pipeline, len(ours.model.sentence.output()[0]))
-    forced = Forced.of(prefixes, [True] * 4, barred)
+    forced = Forced.of(prefixes, [[-1.0] * len(prefix) for prefix in prefixes], [True] * 4, barred)
     states = sources.encode(ours.model.sentence)
     found = search_batch(ours.model, sources, [0, 1, 2, 3], states, None, options, options.search, forced=forced)
     free = search_batch(ours.model, sources, [1], states, None, options, options.search)
@@ -80,9 +80,23 @@ def test_scores_of_a_search_are_those_of_forced_decoding() -> None:
     barred = continuing_pieces(ours.pipeline, len(ours.model.sentence.output()[0]))
     prefixes = ours.pipeline.encode_target(["Der Bericht", "Es"])
     with torch.no_grad():
-        found = job.passes.search_from([0, 1], prefixes, [True, False], barred)
+        scores = job.passes.score([0, 1], prefixes)
+        found = job.passes.search_from([0, 1], prefixes, scores, [True, False], barred)
         words = job.passes.score([0, 1], [own[0].ids for own in found])
+        later = job.passes.score([0, 1], [own[0].ids for own in found], [1, 2], alone=True)
     assert [sum(own) for own in words] == pytest.approx([own[0].log_probability for own in found], abs=1e-3)
+    assert [own[0].word_log_probabilities for own in found] == [pytest.approx(own, abs=1e-3) for own in words]
+    assert later == [pytest.approx(own[first:], abs=1e-3) for own, first in zip(words, (1, 2), strict=True)]
+
+
+def test_several_terms_of_a_sentence_are_said_at_once() -> None:
+    ours = translator(VARIANTS[0])
+    source = "The report of the house was read."
+    (one,) = ours.translations([Document("1", (Sentence(source),))], terms=TERMS)
+    uses = one.translations[0][0].terms
+    assert [use.followed for use in uses] == [True, True]
+    assert "Ausschuss" in (one.document.targets[0] or "")
+    assert "Montag" in (one.document.targets[0] or "")
 
 
 def test_a_correction_changes_only_drafts_with_the_refused_word() -> None:

@@ -67,7 +67,7 @@ def glossaries(translator: Translator, references: Pairs, drafts: Texts) -> Term
         own: dict[str, Term | None] = {}
         for number, ((source, target), alignment) in enumerate(zip(references[document], alignments, strict=True)):
             for place, (start, end) in enumerate(alignment.target):
-                word, behind = target[start:end], _few_source_words(alignment, place)
+                word, behind = target[start:end], few_source_words(alignment, place)
                 if not (place and word[:1].isupper() and word[1:].islower() and behind):
                     continue
                 words = source[alignment.source[behind[0]][0] : alignment.source[behind[-1]][1]]
@@ -81,7 +81,7 @@ def glossaries(translator: Translator, references: Pairs, drafts: Texts) -> Term
     return found
 
 
-def _few_source_words(alignment: Alignment, place: int) -> list[int]:
+def few_source_words(alignment: Alignment, place: int) -> list[int]:
     """Neighbouring source words that stand behind a word of a translation; none where that is unclear."""
     shares = alignment.weights[place]
     chosen = [number for number, share in enumerate(shares.tolist()) if share >= LINKED]

@@ -118,7 +118,7 @@ def align(model: SentenceModel, pipeline: TextPipeline, pairs: Sequence[tuple[st
         weights = model.source_weights(target.tokens, target.layout, encoded, source.layout).float().cpu().numpy()
         for place, i in enumerate(part):
             own = weights[place, : len(targets[i]), : len(sources[i])]
-            found[i] = _of_words(pipeline, pairs[i], sources[i], targets[i], own)
+            found[i] = align_words(pipeline, pairs[i], sources[i], targets[i], own)
     return [align_by_place(*pair) if one is None else one for pair, one in zip(pairs, found, strict=True)]
 
 
@@ -136,7 +136,7 @@ def _parts(sources: list[list[int]], targets: list[list[int]], longest: int) -> 
         yield part
 
 
-def _of_words(
+def align_words(
     pipeline: TextPipeline, pair: tuple[str, str], source: list[int], target: list[int], weights: np.ndarray
 ) -> Alignment:
     """Attention of pieces [Wt, Ws] to that of words: pieces of a source word add up, those of a target word average."""

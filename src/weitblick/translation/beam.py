@@ -17,7 +17,7 @@ from weitblick.model.modifiers import Allowed
 from weitblick.model.output import NEVER_PRODUCED, NOT_FIRST, Candidates
 from weitblick.text.base import BOS, EOS, UNK
 from weitblick.translation.degenerate import degenerate
-from weitblick.translation.forced import Forced
+from weitblick.translation.forced import Forced, step_forced
 from weitblick.translation.kept_states import BestStates
 
 if TYPE_CHECKING:
@@ -74,10 +74,9 @@ def beam_search(
     """
     if not source.sentences:
         return []
+    given = model, encoder_states, source, context, options, allowed, best_states, forced, source_repeats
     greedy = options.beam == 1 and model.sentence.generation.stop != "never"
-    found = (_Greedy if greedy else _Search)(
-        model, encoder_states, source, context, options, allowed, best_states, forced, source_repeats
-    ).run()
+    found = (_Greedy if greedy else _Search)(*given).run()
     if not all(found):
         raise UserError(
             "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
@@ -165,10 +164,9 @@ class _Batch:
         forbidden = self.generation.forbidden
         self.forbidden = torch.tensor(forbidden, device=encoder_states.device) if forbidden else None
         self.cache = model.sentence.start(encoder_states, source)
-        self.limits = options.most_words(source.lengths - 1)  # [S]
+        self.limits, self.forced = options.most_words(source.lengths - 1), forced  # [S]
         if self.generation.longest is not None:
             self.limits = torch.full_like(self.limits, self.generation.longest - 2)  # without start and end
-        self.forced = forced
         if forced is not None:
             self.limits = torch.maximum(self.limits, forced.lengths + options.length_slack)
         self.all_limits = self.limits  # of the sentences that have left, too
@@ -185,12 +183,14 @@ class _Batch:
 
     def candidates(self, step: int) -> Candidates:
         """The best words of every hypothesis."""
+        if self.forced is not None and step < self.forced.shortest:
+            step_forced(self.model, self.tokens, self.cache, self.layout, self.context)
+            return self.forced.only(step)
         words = self.model.step(self.tokens, self.cache, self.layout, self.context)
         if self.best_states is not None and self.cache.latest is not None:
             self.best_states.add(self.cache.latest)
-        first = NEVER_PRODUCED if step else NOT_FIRST
-        wanted = 2 * self.options.beam
-        found = words.best(wanted, first, self.forbidden, self.generation.renormalize, self.allowed)
+        asked = 2 * self.options.beam, NEVER_PRODUCED if step else NOT_FIRST, self.forbidden
+        found = words.best(*asked, self.generation.renormalize, self.allowed)
         return found if self.forced is None else self.forced.apply(found, words, step)
 
     def keep(self, staying: Tensor) -> None:
@@ -287,8 +287,10 @@ class _Search(_Batch):
         return found.in_order(torch.sort(last, dim=1, stable=True).indices[:, : self.options.n_best])
 
     def _advance(self, step: int) -> None:
-        beam = self.options.beam
-        sums, parents, tokens = self._best(self.candidates(step), step)
+        beam, found = self.options.beam, self.candidates(step)
+        if self.forced is not None and step < self.forced.shortest:
+            return self._take(found, step)
+        sums, parents, tokens = self._best(found, step)
         ended = (tokens[:, :beam] == EOS) & (sums[:, :beam] > -torch.inf)
         # Of 2K candidates at most K end, one for each hypothesis: the first K of the others live on.
         alive = torch.sort((tokens == EOS).to(torch.uint8), dim=1, stable=True).indices[:, :beam]
@@ -301,6 +303,11 @@ class _Search(_Batch):
             keep = self._leave(done | (self.limits == step) if at_limit else done)
         self._grow(new_sums, parents.gather(1, alive), tokens.gather(1, alive), keep, step)
 
+    def _take(self, only: Candidates, step: int) -> None:
+        """The only word of every sentence: it keeps its one hypothesis."""
+        self.sums, self.tokens = self.sums + only.log_probabilities, only.ids[:, 0]
+        self.ids[:, :, step], self.words[:, :, step] = only.ids, only.log_probabilities
+
     def _best(self, found: Candidates, step: int) -> tuple[Tensor, Tensor, Tensor]:
         """Sums, parents and words [S, 2K] of the best continuations, in order. At its limit a sentence can only end."""
         sentences, hypotheses = self.sums.shape
@@ -309,9 +316,8 @@ class _Search(_Batch):
         sums = (self.sums[:, :, None] + found.log_probabilities.view(sentences, hypotheses, width)).flatten(1)
         tokens = found.ids.view(sentences, -1)
         if sums.shape[1] < wanted:  # a tiny vocabulary
-            missing = (0, wanted - sums.shape[1])
-            sums = torch.nn.functional.pad(sums, missing, value=-torch.inf)
-            tokens = torch.nn.functional.pad(tokens, missing, value=UNK)
+            missing, pad = (0, wanted - sums.shape[1]), torch.nn.functional.pad
+            sums, tokens = pad(sums, missing, value=-torch.inf), pad(tokens, missing, value=UNK)
         sums, order = sums.topk(wanted, sorted=True)
         parents, tokens = (order // width).clamp_(max=hypotheses - 1), tokens.gather(1, order)
         if step == self.next_limit:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -39,6 +39,19 @@ from weitblick.translation.verification import Verification, changed_by_context,
 if TYPE_CHECKING:
     from weitblick.translation.address import Address
     from weitblick.translation.term_search import TermSearch
+
+
+BEAM_OF_RESTS = 2
+"""Hypotheses of a sentence whose beginning is given."""
+
+
+class Reading(NamedTuple):
+    """weights [Wt, Ws]: attention of the words of a target to those of its source; states [Wt + 1, d]: the decoder's
+    at each step, which the output projection reads."""
+
+    weights: np.ndarray
+    states: Tensor
+
 
 Found = dict[int, list[Hypothesis]]
 """Hypotheses of units, best first, by the unit's number."""
@@ -252,35 +265,77 @@ class Passes:
 
     # What a search for terms asks of the passes (see `term_search`).
 
-    def score(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """Log-probabilities of the words of some targets and of their ends, each of the unit with this number."""
+    @torch.no_grad()
+    def score(
+        self,
+        numbers: Sequence[int],
+        targets: Sequence[Sequence[int]],
+        begun: Sequence[int] | None = None,
+        alone: bool = False,
+    ) -> list[list[float]]:
+        """Log-probabilities of the words of some targets and of their ends, each of the unit with this number. begun:
+        how many words of each are not asked about; alone: without context and pointer."""
         found: list[list[float]] = []
-        context = self.with_pointer(self.context)
-        sizes = [
-            len(target) + int(self.sources.lengths[number]) for number, target in zip(numbers, targets, strict=True)
-        ]
-        for part in Sources(targets, [0] * len(targets), [0] * len(targets)).parts(np.array(sizes)):
-            chosen, own = [numbers[index] for index in part], [targets[index] for index in part]
+        begun = begun or [0] * len(targets)
+        context = None if alone else self.with_pointer(self.context)
+        for chosen, own, firsts in self._parts(numbers, targets, begun):
             source, readers = self.readers.pack(chosen), self.readers.choose(chosen)
             states = self.encoder_states.index_select(0, self.readers.rows(chosen))
             states, _ = self.model.encode(source, context, states=states)
             target = readers.pack_targets(range(len(own)), own)
             words = self.model.decode(target, states, source.layout, context, words_only=True).words
-            steps = words.log_probabilities(target.next_tokens()).split(target.layout.host_lengths)
-            found += [step.tolist() for step in steps]
+            lengths = [len(ids) + 1 - first for ids, first in zip(own, firsts, strict=True)]
+            starts = np.cumsum([0, *target.layout.host_lengths[:-1]])
+            spans = zip(starts + np.array(firsts), starts + np.array(target.layout.host_lengths), strict=True)
+            steps = torch.from_numpy(np.concatenate([np.arange(*span) for span in spans])).to(states.device)
+            values = words.at(steps).log_probabilities(target.next_tokens()[steps])
+            found += [row.tolist() for row in values.split(lengths)]
         return found
 
+    @torch.no_grad()
+    def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> list[Reading]:
+        """What the sentence model reads and thinks at every word of some targets, each of the unit with this number."""
+        found: list[Reading] = []
+        for chosen, own, _ in self._parts(numbers, targets, [0] * len(targets)):
+            source = self.sources.pack(chosen)
+            target = self.sources.choose(chosen).pack_targets(range(len(own)), own)
+            encoded = self.encoder_states.index_select(0, self.sources.rows(chosen))
+            layouts = target.layout, encoded, source.layout
+            states, weights = self.model.sentence.decode_with_weights(target.tokens, *layouts)
+            rows, steps = weights.float().cpu().numpy(), states.final.split(target.layout.host_lengths)
+            for place, (number, ids, own_steps) in enumerate(zip(chosen, own, steps, strict=True)):
+                found.append(Reading(rows[place, : len(ids), : len(self.sources.ids[number])], own_steps))
+        return found
+
+    def _parts(
+        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
+    ) -> Iterator[tuple[list[int], list[Sequence[int]], list[int]]]:
+        """Units, targets and what is begun of them, some thousand words at a time."""
+        sizes = [
+            len(target) + int(self.sources.lengths[number]) for number, target in zip(numbers, targets, strict=True)
+        ]
+        for part in Sources(targets, [0] * len(targets), [0] * len(targets)).parts(np.array(sizes)):
+            yield [numbers[n] for n in part], [targets[n] for n in part], [begun[n] for n in part]
+
+    @torch.no_grad()
     def search_from(
-        self, numbers: Sequence[int], prefixes: Sequence[Sequence[int]], ends: Sequence[bool], barred: Tensor
+        self,
+        numbers: Sequence[int],
+        prefixes: Sequence[Sequence[int]],
+        scores: Sequence[Sequence[float]],
+        ends: Sequence[bool],
+        barred: Tensor,
     ) -> list[list[Hypothesis]]:
-        """Hypotheses that begin with these words, each of the unit with this number; ends, barred: as of `Forced`."""
+        """Hypotheses that begin with these words, each of the unit with this number; scores: the log-probabilities of
+        these words; ends, barred: as of `Forced`."""
         readers = self.readers.choose(numbers)
         states = self.encoder_states.index_select(0, self.readers.rows(numbers))
         context, search = self.with_pointer(self.context), self.options.search
+        search = replace(search, beam=min(search.beam, BEAM_OF_RESTS), n_best=1)
         found: Found = {}
         for batch in batches_by_length(readers, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
-            own = [prefixes[index] for index in batch], [ends[index] for index in batch]
-            forced = Forced.of(*own, barred)
+            given = [prefixes[n] for n in batch], [scores[n] for n in batch], [ends[n] for n in batch]
+            forced = Forced.of(*given, barred)
             hypotheses = search_batch(
                 self.model, readers, batch, states, context, self.options, search, forced=forced
             )  # fmt: skip

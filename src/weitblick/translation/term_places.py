@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from weitblick.memory.articles import (
     LONGEST_ARTICLE,
@@ -14,7 +15,8 @@ from weitblick.memory.articles import (
     kind_of_noun,
     other_endings,
 )
-from weitblick.memory.word_forms import word_forms
+from weitblick.memory.stems import WORD, base_language
+from weitblick.memory.word_forms import LINKING, word_forms
 from weitblick.translation.alignment import Alignment
 
 MOST_ADJECTIVES = 2
@@ -40,6 +42,12 @@ class TermPlace:
     shared: bool = False
 
     @property
+    def begin(self) -> int:
+        """Where it begins, with its article and adjectives."""
+        before = len(" ".join((*self.adjectives, ""))) if self.adjectives else 0
+        return self.start - before if self.article is None else self.article
+
+    @property
     def words(self) -> str:
         """What stands there now."""
         return self.text[self.start : self.end]
@@ -52,9 +60,10 @@ class TermPlace:
             return None
         words, (first, last) = alignment.target, span
         spelled = [text[begin:stop] for begin, stop in words]
-        while last - first > 1 and is_article(spelled[first], language):
+        linking = LINKING.get(base_language(language), frozenset())
+        while last - first > 1 and (is_article(spelled[first], language) or spelled[first].lower() in linking):
             first += 1
-        while last - first > 1 and not spelled[last - 1][0].isalnum():
+        while last - first > 1 and (not spelled[last - 1][0].isalnum() or spelled[last - 1] in linking):
             last -= 1
         chosen = [begin < end and start < stop for begin, stop in alignment.source]
         if float(alignment.weights[first:last][:, chosen].sum(1).max()) < DROPPED or not spelled[first][0].isalnum():
@@ -65,7 +74,7 @@ class TermPlace:
                 break
             before -= 1
         adjectives = tuple(spelled[before:first])
-        shared = last - first == 1 and _shared(alignment, first, chosen)
+        shared = last - first == 1 and spelled[first][0].isupper() and _shared(alignment, first, chosen)
         for size in range(LONGEST_ARTICLE, 0, -1):
             begin = before - size
             if begin >= 0 and is_article(" ".join(spelled[begin:before]), language):
@@ -82,28 +91,48 @@ def _shared(alignment: Alignment, word: int, chosen: Sequence[bool]) -> bool:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A translation with a term in it, in parts: up to the article, article and adjectives, the term, the rest; open:
-    the word of the term may go on; penalty: nats by which its number or article speaks against it;
-    same_kind: a noun of the gender and number of the one before, with which the rest agrees already."""
+    """A translation with a term in it, in parts: up to the article, article and adjectives, the term, the rest; end:
+    where in the translation of before the rest begins; open: the word of the term may go on; penalty: nats by which its
+    number or article speaks against it; same_kind: a noun of the gender and number of the one before, with which the
+    rest agrees already."""
 
     before: str
     article: str
     adjectives: tuple[str, ...]
     form: str
     rest: str
+    end: int
     open: bool = False
     penalty: float = 0.0
     same_kind: bool = False
 
     @property
+    def said(self) -> str:
+        """Article, adjectives and term."""
+        return " ".join((*([self.article] if self.article else []), *self.adjectives, self.form))
+
+    @property
     def beginning(self) -> str:
         """Up to the end of the term."""
-        return f"{self.before}{' '.join((*([self.article] if self.article else []), *self.adjectives, self.form))}"
+        return self.before + self.said
 
     @property
     def text(self) -> str:
         """All of it."""
         return self.beginning + self.rest
+
+    def until(self, words: int) -> str:
+        """The beginning and a few words of the rest."""
+        found = list(islice(WORD.finditer(self.rest), words))
+        return self.beginning + (self.rest[: found[-1].end()] if found else "")
+
+
+def with_all(text: str, chosen: Iterable[Candidate]) -> str:
+    """A text with what each of the candidates says, each in its place."""
+    for one in sorted(chosen, key=lambda one: -len(one.before)):
+        gap = " " if one.end == len(one.before) and text[one.end :] else ""
+        text = f"{text[: len(one.before)]}{one.said}{gap}{text[one.end :]}"
+    return text
 
 
 def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: str) -> list[Candidate]:
@@ -128,13 +157,14 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
     for one, form, may_go_on in fitting or pairs:
         same_kind = is_kept or (kind is not None and kind == kind_of_noun(known.articles(form)))
         said = _capital(form) if starts and not is_kept else form
-        penalty = OTHER_ARTICLE if same_kind and one != article else 0.0
-        found.append(Candidate(before, one, adjectives, said, rest, may_go_on, penalty, same_kind))
+        penalty = 0.0 if one == article else OTHER_ARTICLE if same_kind else OTHER_UNKNOWN if kind is None else 0.0
+        found.append(Candidate(before, one, adjectives, said, rest, place.end, may_go_on, penalty, same_kind))
     return found
 
 
-OTHER_ARTICLE = 2.0
-"""Nats against another article where the new noun takes the one that stands there, as the noun of before did."""
+OTHER_ARTICLE, OTHER_UNKNOWN = 4.0, 2.0
+"""Nats against another article where the new noun takes the one that stands there, as the noun of before did, and where
+nobody knows what noun that was."""
 NO_SINGULAR, NO_PLURAL = 2.0, 4.0
 """Nats against a plural where the source has a singular, and the other way round."""
 
@@ -186,7 +216,7 @@ def _small(word: str) -> str:
 def _compounds(word: str, forms: Sequence[str], language: str) -> Iterable[str]:
     """A compound of a translation with one of its parts replaced, in German: Kabeljauquote becomes Dorschquote by
     Dorsch, and Kabeljaukontingent by Kontingent."""
-    if not language.startswith("de") or not word.isalpha():
+    if not language.startswith("de") or not word.isalpha() or word[0].islower():
         return
     known = word_forms(language)
     for cut in range(SHORTEST_PART, len(word) - SHORTEST_PART):

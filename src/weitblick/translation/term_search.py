@@ -1,11 +1,11 @@
 """Terms are kept by search: the translation says them where alignment puts them, in the form that fits.
 
-1. A sentence that has terms and a translation that does not say one of them is aligned with it: so the place is known.
-2. The words there are replaced by every form of the term (`memory.word_forms`), the article before it by every one of
-   its kind, adjectives between them by every ending; where the place is one word of a compound, by compounds as well.
-   The model says how probable each of these sentences is, all in one batch.
-3. With the most probable ones the rest of the sentence is searched anew, so that it agrees with the term. The best
-   hypothesis of all that says the term wins; then comes the next term behind it.
+1. Sentences that have terms, and whose translations do not say all of them, are aligned: so the places are known.
+2. The words at each place are replaced by every form of the term (`memory.word_forms`), the article before it by every
+   one of its kind, adjectives between them by every ending; where the place is one word of a compound, by compounds as
+   well. The model says how probable each of these is, with a few of the words that follow: all places in one batch.
+3. The best go into their sentences. Where the model now objects to a word of the rest, which agreed with what stood
+   there before, the rest is searched anew from that word on.
 
 Any model can do this, nothing is trained, and sentences without terms are not touched.
 """
@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
-
-from torch import Tensor
+from dataclasses import replace
+from difflib import SequenceMatcher
 
 from weitblick.memory.terms import Occurrence, Term, Terms, TermUse
-from weitblick.model.document_model import DocumentModel
-from weitblick.text.base import TextPipeline
+from weitblick.text.base import EOS, TextPipeline
 from weitblick.text.units import Unit
-from weitblick.translation.alignment import Alignment, align
+from weitblick.translation.alignment import Alignment, align_words
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.forced import continuing_pieces
-from weitblick.translation.options import TranslationOptions
+from weitblick.translation.term_cases import Attempt, Change, Found, Searcher, TermCase
 from weitblick.translation.term_places import (
     Candidate,
     TermPlace,
@@ -34,59 +31,24 @@ from weitblick.translation.term_places import (
     candidates,
     is_like,
     is_plural,
+    with_all,
     with_number,
     with_other_endings,
 )
 
-MOST_ROUNDS = 6
-"""Terms of one sentence that are put right one after the other."""
-KEPT_CANDIDATES, SEARCHED_CANDIDATES = 4, 2
-"""The most probable replacements whose adjectives are varied, and those with which the rest is searched anew."""
+MOST_ROUNDS = 3
+"""Of a sentence: terms whose places overlap are put right one after the other."""
+MOST_FIRST = 3
+"""Words with which replacements at one place may begin: articles, or forms of the term."""
+KEPT_CANDIDATES = 3
+"""The most probable replacements whose adjectives are varied."""
+WORDS_BEHIND = 3
+"""Words behind a term that have a say in its form."""
+OBJECTION, DOUBT = 3.0, 3.0
+"""Nats that a word of the rest has lost, and has at least, where the rest is searched anew from it on."""
 
 MOST_LOST = 4.0
 """Nats by which a sentence may be less probable with a correction that nobody asked for here."""
-
-Found = dict[int, list[Hypothesis]]
-Scored = tuple[Candidate, list[float]]
-"""A candidate, and the log-probabilities of the words of its sentence."""
-
-
-class Searcher(Protocol):
-    """What a search for terms asks of the passes over a document."""
-
-    model: DocumentModel
-    units: Sequence[Unit]
-    options: TranslationOptions
-
-    def score(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> list[list[float]]: ...
-    def search_from(
-        self, numbers: Sequence[int], prefixes: Sequence[Sequence[int]], ends: Sequence[bool], barred: Tensor
-    ) -> list[list[Hypothesis]]: ...
-
-
-@dataclass
-class _Case:
-    """A sentence with terms: its hypotheses and their first as text, the terms that were put right or given up, and
-    where the last of these ends."""
-
-    number: int
-    source: str
-    occurrences: list[Occurrence]
-    hypotheses: list[Hypothesis]
-    text: str = ""
-    handled: set[int] = field(default_factory=set)
-    changed: set[int] = field(default_factory=set)
-    settled: int = 0
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    """A term of a case at its place."""
-
-    case: _Case
-    occurrence: int
-    term: Term
-    place: TermPlace
 
 
 class TermSearch:
@@ -104,10 +66,10 @@ class TermSearch:
             unit = searcher.units[number]
             occurrences = self.occurrences(unit) if hypotheses and not unit.locked else []
             if occurrences:
-                cases.append(_Case(number, unit.text, occurrences, hypotheses))
+                cases.append(TermCase(number, unit.text, occurrences, hypotheses))
         self._read(cases)
         for _ in range(MOST_ROUNDS):
-            attempts = self._attempts(searcher.model, cases)
+            attempts = self._attempts(searcher, cases)
             if not attempts:
                 break
             self._put_right(searcher, attempts)
@@ -117,13 +79,13 @@ class TermSearch:
         """Where a unit has terms."""
         return self.terms.occurrences(unit.text)
 
-    def _read(self, cases: Sequence[_Case]) -> None:
+    def _read(self, cases: Sequence[TermCase]) -> None:
         sources = [case.source for case in cases]
         texts = self.pipeline.decode_target([case.hypotheses[0].ids for case in cases], sources)
         for case, text in zip(cases, texts, strict=True):
             case.text = text
 
-    def _told(self, case: _Case) -> list[Hypothesis]:
+    def _told(self, case: TermCase) -> list[Hypothesis]:
         """The hypotheses of a case, of which the first tells what became of its terms."""
         uses = []
         for number, occurrence in enumerate(case.occurrences):
@@ -141,40 +103,51 @@ class TermSearch:
 
     # What is missing, and where it belongs
 
-    def _attempts(self, model: DocumentModel, cases: Sequence[_Case]) -> list[_Attempt]:
-        """Of every case the first term in the translation that is not said."""
+    def _attempts(self, searcher: Searcher, cases: Sequence[TermCase]) -> list[Attempt]:
+        """All terms that are not said, at their places; of places that overlap the first, the others come later."""
         missing = [(case, own) for case in cases if (own := self._missing(case))]
-        aligned = align(model.sentence, self.pipeline, [(case.source, case.text) for case, _ in missing])
         attempts = []
-        for (case, numbers), alignment in zip(missing, aligned, strict=True):
+        for (case, numbers), alignment in zip(missing, self._aligned(searcher, missing), strict=True):
+            taken = 0
             places = [(number, self._place(case, case.occurrences[number], alignment)) for number in numbers]
-            usable = [(place.start, number, place) for number, place in places if place is not None]
             case.handled |= {number for number, place in places if place is None}
-            if usable:
-                _, number, place = min(usable, key=lambda own: own[:2])
+            known = ((number, place) for number, place in places if place is not None)
+            for number, place in sorted(known, key=lambda own: (own[1].begin, own[0])):
+                if place.begin < taken:
+                    continue
                 case.handled.add(number)
                 term = self._term(case.occurrences[number], place)
                 if term is not None:
-                    attempts.append(_Attempt(case, number, term, place))
-                elif len(usable) > 1:
-                    attempts += self._attempts(model, [case])
+                    attempts.append(Attempt(case, number, term, place))
+                    taken = place.end + 1
         return attempts
 
-    def _missing(self, case: _Case) -> list[int]:
+    def _aligned(self, searcher: Searcher, missing: Sequence[tuple[TermCase, list[int]]]) -> list[Alignment]:
+        texts = [case.text for case, _ in missing]
+        targets = self.pipeline.encode_target(texts)
+        found = []
+        read = searcher.read([case.number for case, _ in missing], targets)
+        for (case, _), ids, own in zip(missing, targets, read, strict=True):
+            case.ids, case.states = ids, own.states
+            source = searcher.units[case.number].source
+            found.append(align_words(self.pipeline, (case.source, case.text), source, ids, own.weights))
+        return found
+
+    def _missing(self, case: TermCase) -> list[int]:
         """Occurrences whose terms the translation does not say as often as the source."""
+        left = [number for number in range(len(case.occurrences)) if number not in case.handled]
+        if not left:
+            return []
         wanted: dict[tuple[Term, ...], int] = {}
         for occurrence in case.occurrences:
             wanted[occurrence.terms] = wanted.get(occurrence.terms, 0) + 1
         said = {terms: sum(self._well_said(term, case.text) for term in terms if not term.refused) for terms in wanted}
         return [
-            number
-            for number, occurrence in enumerate(case.occurrences)
-            if number not in case.handled and said[occurrence.terms] < wanted[occurrence.terms]
+            number for number in left if said[case.occurrences[number].terms] < wanted[case.occurrences[number].terms]
         ]
 
-    def _place(self, case: _Case, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
-        place = TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
-        return None if place is None or place.start < case.settled else place
+    def _place(self, case: TermCase, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
+        return TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
 
     def _term(self, occurrence: Occurrence, place: TermPlace) -> Term | None:
         """Which of the terms of an occurrence holds at a place: the word that a correction refused must stand there."""
@@ -188,42 +161,18 @@ class TermSearch:
 
     # How it is said
 
-    def _put_right(self, searcher: Searcher, attempts: Sequence[_Attempt]) -> None:
-        """Says the term of every attempt, each in a case of its own."""
-        best = self._best(searcher, attempts, [self._offered(attempt) for attempt in attempts], KEPT_CANDIDATES)
-        varied = [with_other_endings([one for one, _ in own], self.language) for own in best]
-        again = self._best(searcher, attempts, varied, SEARCHED_CANDIDATES)
-        best = [more or own for own, more in zip(best, again, strict=True)]
-        results = {
-            attempt.case.number: self._replaced(searcher, own) for attempt, own in zip(attempts, best, strict=True)
-        }
-        unsure = [
-            (attempt, one)
-            for attempt, own in zip(attempts, best, strict=True)
-            if any(one.open or not one.same_kind for one, _ in own[:1])
-            for one, _ in own[: 2 * SEARCHED_CANDIDATES]
-        ]
-        if unsure:  # another gender or number: what follows has to agree
-            prefixes = self.pipeline.encode_target([one.beginning for _, one in unsure])
-            weight = searcher.model.sentence.output()[0]
-            barred = continuing_pieces(self.pipeline, len(weight), weight.device)
-            numbers, ends = [attempt.case.number for attempt, _ in unsure], [not one.open for _, one in unsure]
-            for (attempt, one), found in zip(
-                unsure, searcher.search_from(numbers, prefixes, ends, barred), strict=True
-            ):
-                results[attempt.case.number] += [(hypothesis, one) for hypothesis in found[:1]]
-        least = self._least(searcher, attempts)
-        for attempt in attempts:
-            self._choose(searcher, attempt, results[attempt.case.number], least.get(attempt.case.number, -math.inf))
+    def _put_right(self, searcher: Searcher, attempts: Sequence[Attempt]) -> None:
+        """Says the terms of all attempts."""
+        best = self._best(searcher, attempts, [self._offered(attempt) for attempt in attempts])
+        varied = [with_other_endings(own[:KEPT_CANDIDATES], self.language) for own in best]
+        again = self._best(searcher, attempts, varied)
+        chosen = [(more or own)[0] for own, more in zip(best, again, strict=True)]
+        changes = self._changes(searcher, attempts, chosen)
+        anew = self._searched(searcher, changes)
+        for change in changes:
+            self._choose(searcher, change, anew.get(change.case.number, []))
 
-    def _least(self, searcher: Searcher, attempts: Sequence[_Attempt]) -> dict[int, float]:
-        """By number, how probable a sentence must be that takes over a correction."""
-        own = [attempt.case for attempt in attempts if attempt.term.refused and self.most_lost < math.inf]
-        drafts = [case.hypotheses[0].ids for case in own]
-        scored = searcher.score([case.number for case in own], drafts) if own else []
-        return {case.number: sum(words) - self.most_lost for case, words in zip(own, scored, strict=True)}
-
-    def _offered(self, attempt: _Attempt) -> list[Candidate]:
+    def _offered(self, attempt: Attempt) -> list[Candidate]:
         occurrence = attempt.case.occurrences[attempt.occurrence]
         terms = [attempt.term, *(term for term in occurrence.terms if not term.refused and not attempt.term.refused)]
         forms = list(dict.fromkeys(form for term in terms for form in term.forms(self.language)))
@@ -235,65 +184,148 @@ class TermSearch:
         return with_number(offered, attempt.term.targets[0], plural, self.language)
 
     def _best(
-        self, searcher: Searcher, attempts: Sequence[_Attempt], offered: Sequence[Sequence[Candidate]], count: int
-    ) -> list[list[Scored]]:
-        """The most probable sentences of each attempt, and behind them those with the most probable words up to the
-        term: a rest that agrees with the word of before would keep its article."""
-        numbers = [a.case.number for a, own in zip(attempts, offered, strict=True) for _ in own]
-        flat = [one for own in offered for one in own]
-        begun = (len(ids) for ids in self.pipeline.encode_target([one.beginning for one in flat]))
-        words = searcher.score(numbers, self.pipeline.encode_target([one.text for one in flat])) if flat else []
-        scored = iter([*zip(flat, words, begun, strict=True)])
-        found = []
-        for own in offered:
-            rows = [next(scored) for _ in own]
-            whole = sorted(rows, key=lambda row: row[0].penalty - sum(row[1]))[:count]
-            beginnings = sorted(rows, key=lambda row: row[0].penalty - sum(row[1][: row[2]]))[:count]
-            found.append(list({one: (one, own) for one, own, _ in (*whole, *beginnings)}.values()))
+        self, searcher: Searcher, attempts: Sequence[Attempt], offered: Sequence[Sequence[Candidate]]
+    ) -> list[list[Candidate]]:
+        """The candidates of each attempt, the most probable first, with a few of the words behind them."""
+        asked = [(attempt.case, list(own)) for attempt, own in zip(attempts, offered, strict=True) if len(own) > 1]
+        ids = iter(self.pipeline.encode_target([one.until(WORDS_BEHIND) for _, own in asked for one in own]))
+        numbers, targets, begun, tried = [], [], [], []
+        for case, own in asked:
+            rows = [next(ids) for _ in own]
+            start = _common_beginning(rows)
+            for place in _likely(searcher, case, rows, start):
+                numbers.append(case.number)
+                targets.append(rows[place])
+                begun.append(start)
+                tried.append(own[place])
+        scores = searcher.score(numbers, targets, begun, alone=True)
+        costs = {id(one): one.penalty - sum(words[:-1]) for one, words in zip(tried, scores, strict=True)}
+        return [
+            sorted((one for one in own if id(one) in costs), key=lambda one: costs[id(one)]) or list(own)
+            for own in offered
+        ]
+
+    def _changes(self, searcher: Searcher, attempts: Sequence[Attempt], chosen: Sequence[Candidate]) -> list[Change]:
+        """Every case with all of its terms in their places, and how probable it is, before and after."""
+        of_cases: dict[int, list[tuple[Attempt, Candidate]]] = {}
+        for attempt, one in zip(attempts, chosen, strict=True):
+            of_cases.setdefault(attempt.case.number, []).append((attempt, one))
+        cases = [own[0][0].case for own in of_cases.values()]
+        texts = [
+            with_all(case.text, [one for _, one in own]) for case, own in zip(cases, of_cases.values(), strict=True)
+        ]
+        ids = self.pipeline.encode_target(texts)
+        unknown = [case for case in cases if not case.hypotheses[0].word_log_probabilities]
+        numbers = [case.number for case in (*cases, *unknown)]
+        targets = [*ids, *(case.hypotheses[0].ids for case in unknown)]
+        penalty = searcher.options.search.length_penalty
+        scored = [
+            Hypothesis(list(own), sum(words) / len(words) ** penalty, sum(words), words)
+            for own, words in zip(targets, searcher.score(numbers, targets), strict=True)
+        ]
+        before = {case.number: case.hypotheses[0] for case in cases}
+        before |= {case.number: own for case, own in zip(unknown, scored[len(cases) :], strict=True)}
+        changes = []
+        for case, own, text, after in zip(cases, of_cases.values(), texts, scored, strict=False):
+            going_on = next((one for _, one in own if one.open), None)
+            opened = None
+            if going_on is not None:
+                until = (one for _, one in own if one.end <= going_on.end)
+                opened = with_all(case.text[: going_on.end], until)
+            other_kind = not all(one.same_kind for _, one in own)
+            done = [attempt for attempt, _ in own]
+            changes.append(Change(done, text, after, before[case.number], opened, other_kind))
+        return changes
+
+    def _searched(self, searcher: Searcher, changes: Sequence[Change]) -> dict[int, list[Hypothesis]]:
+        """Of cases to whose rest the model objects, by number, what is found with another one."""
+        wanted: list[tuple[int, list[int], list[float], bool]] = []
+        opened = self.pipeline.encode_target([change.open or "" for change in changes])
+        for change, prefix in zip(changes, opened, strict=True):
+            own, number = change.hypothesis, change.case.number
+            if change.open is not None and prefix == own.ids[: len(prefix)]:
+                wanted.append((number, prefix, own.word_log_probabilities, False))
+            place = self._objection(change) if change.may_disagree else None
+            if place is not None:
+                wanted.append((number, own.ids[:place], own.word_log_probabilities, True))
+        if not wanted:
+            return {}
+        weight = searcher.model.sentence.output()[0]
+        barred = continuing_pieces(self.pipeline, len(weight), weight.device)
+        numbers, prefixes, scores, ends = map(list, zip(*wanted, strict=True))
+        found: dict[int, list[Hypothesis]] = {}
+        searched = searcher.search_from(numbers, prefixes, scores, ends, barred)
+        for number, hypotheses in zip(numbers, searched, strict=True):
+            found.setdefault(number, []).extend(hypotheses[:1])
         return found
 
-    def _replaced(self, searcher: Searcher, scored: Sequence[Scored]) -> list[tuple[Hypothesis, Candidate]]:
-        """Candidates as they are, with the rest of before."""
-        ids = self.pipeline.encode_target([one.text for one, _ in scored])
-        penalty = searcher.options.search.length_penalty
-        return [
-            (Hypothesis(list(own), sum(words) / len(words) ** penalty, sum(words), words), one)
-            for own, (one, words) in zip(ids, scored, strict=True)
+    def _objection(self, change: Change) -> int | None:
+        """Where the first word begins that was likely before, behind the first of the terms, and no longer is."""
+        old, new = change.before, change.hypothesis
+        blocks = SequenceMatcher(None, old.ids, new.ids, autojunk=False).get_matching_blocks()
+        lost = [
+            b + n
+            for a, b, size in blocks
+            for n in range(size)
+            if new.word_log_probabilities[b + n] < -DOUBT
+            and new.word_log_probabilities[b + n] < old.word_log_probabilities[a + n] - OBJECTION
         ]
+        if not lost:
+            return None
+        begins = (start for start, _, _ in self.pipeline.words(new.ids, "target") if start <= lost[0])
+        return max(begins, default=lost[0])
 
-    def _choose(
-        self, searcher: Searcher, attempt: _Attempt, results: list[tuple[Hypothesis, Candidate]], least: float
-    ) -> None:
-        """The best hypothesis that says the term, and no other term less often than before; least: what its
-        log-probability must be."""
-        case, occurrence = attempt.case, attempt.case.occurrences[attempt.occurrence]
-        texts = self.pipeline.decode_target([own.ids for own, _ in results], [case.source] * len(results))
-        before = self._said(case, case.text)
-        good: list[tuple[float, int, Hypothesis, str, Candidate]] = []
-        for (hypothesis, candidate), text in zip(results, texts, strict=True):
-            terms = [term for term in occurrence.terms if not term.refused] or [attempt.term]
-            times = max(self._well_said(term, text) for term in terms)
-            more = times > max(self._well_said(term, case.text) for term in terms)
-            kept = all(now >= then for now, then in zip(self._said(case, text), before, strict=True))
-            if more and kept and hypothesis.log_probability >= least and is_like(text, candidate.text):
-                good.append((hypothesis.log_probability - candidate.penalty, len(good), hypothesis, text, candidate))
+    def _choose(self, searcher: Searcher, change: Change, others: Sequence[Hypothesis]) -> None:
+        """The best hypothesis that says all terms that the change says; corrections must not cost too much."""
+        case = change.case
+        least = -math.inf
+        if any(attempt.term.refused for attempt in change.attempts):
+            least = change.before.log_probability - self.most_lost
+        texts = [change.text, *self.pipeline.decode_target([own.ids for own in others], [case.source] * len(others))]
+        before, wanted = self._said(case, case.text), self._said(case, change.text)
+        if sum(wanted) <= sum(before) or any(now < then for now, then in zip(wanted, before, strict=True)):
+            return
+        good = [
+            (hypothesis.log_probability, -n, hypothesis, text)
+            for n, (hypothesis, text) in enumerate(zip((change.hypothesis, *others), texts, strict=True))
+            if hypothesis.log_probability >= least
+            and is_like(text, change.text)
+            and all(now >= then for now, then in zip(self._said(case, text), wanted, strict=True))
+        ]
         if not good:
             return
-        good.sort(key=lambda own: (-own[0], own[1]))
-        _, _, hypothesis, case.text, candidate = good[0]
-        others = [own for _, _, own, text, _ in good[1:] if text != case.text]
-        unique = {tuple(own.ids): own for own in (hypothesis, *others)}
+        good.sort(reverse=True)
+        case.text = good[0][3]
+        unique = {tuple(own.ids): own for _, _, own, _ in good}
         case.hypotheses = list(unique.values())[: searcher.options.n_best]
-        case.changed.add(attempt.occurrence)
-        case.settled = max(case.settled, len(candidate.beginning))
+        case.changed |= {attempt.occurrence for attempt in change.attempts}
 
-    def _said(self, case: _Case, text: str) -> list[int]:
-        return [
-            max((self._well_said(term, text) for term in own.terms if not term.refused), default=0)
-            for own in case.occurrences
-        ]
+    def _said(self, case: TermCase, text: str) -> list[int]:
+        """Of each occurrence how often a text says its term."""
+        asked = ([term for term in own.terms if not term.refused] or own.terms for own in case.occurrences)
+        return [max(self._well_said(term, text) for term in terms) for terms in asked]
 
     def _well_said(self, term: Term, text: str) -> int:
         """How often a translation says a term, behind an article that goes with it if there is one."""
         places = term.places_said(text, self.language)
         return sum(term.is_kept or agrees(text, start, self.language) for start, _ in places)
+
+
+def _likely(searcher: Searcher, case: TermCase, rows: Sequence[Sequence[int]], start: int) -> list[int]:
+    """Of replacements that begin alike up to `start` those that are worth a trial: the likeliest words there, in the
+    translation as it was, and the word that stood there."""
+    firsts = [row[start] if start < len(row) else EOS for row in rows]
+    different = list(dict.fromkeys(firsts))
+    if len(different) <= MOST_FIRST or case.states is None or list(rows[0][:start]) != case.ids[:start]:
+        return list(range(len(rows)))
+    weight, bias = searcher.model.sentence.output()
+    logits = weight[different] @ case.states[start] + bias[different]
+    best = {different[place] for place in logits.topk(MOST_FIRST).indices.tolist()} | {*case.ids[start : start + 1]}
+    return [place for place, first in enumerate(firsts) if first in best]
+
+
+def _common_beginning(rows: Sequence[Sequence[int]]) -> int:
+    """How many words all rows begin with."""
+    shortest = min(map(len, rows))
+    first = rows[0]
+    return next((n for n in range(shortest) if any(row[n] != first[n] for row in rows)), shortest)

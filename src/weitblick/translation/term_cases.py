@@ -1,0 +1,97 @@
+"""What a search for terms works on: sentences with terms, the terms at their places, sentences with terms in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from weitblick.memory.terms import Occurrence, Term
+from weitblick.model.document_model import DocumentModel
+from weitblick.text.units import Unit
+from weitblick.translation.beam import Hypothesis
+from weitblick.translation.options import TranslationOptions
+from weitblick.translation.term_places import TermPlace
+
+Found = dict[int, list[Hypothesis]]
+
+
+class Read(Protocol):
+    """What a model reads and thinks at every word of a translation: attention to the source, the decoder's states."""
+
+    @property
+    def weights(self) -> np.ndarray: ...
+    @property
+    def states(self) -> Tensor: ...
+
+
+class Searcher(Protocol):
+    """What a search for terms asks of the passes over a document."""
+
+    model: DocumentModel
+    units: Sequence[Unit]
+    options: TranslationOptions
+
+    def score(
+        self,
+        numbers: Sequence[int],
+        targets: Sequence[Sequence[int]],
+        begun: Sequence[int] | None = None,
+        alone: bool = False,
+    ) -> list[list[float]]: ...
+    def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> Sequence[Read]: ...
+    def search_from(
+        self,
+        numbers: Sequence[int],
+        prefixes: Sequence[Sequence[int]],
+        scores: Sequence[Sequence[float]],
+        ends: Sequence[bool],
+        barred: Tensor,
+    ) -> list[list[Hypothesis]]: ...
+
+
+@dataclass
+class TermCase:
+    """A sentence with terms: its hypotheses, their first as text, as words, and as the decoder's states at these; the
+    terms that were put right or given up."""
+
+    number: int
+    source: str
+    occurrences: list[Occurrence]
+    hypotheses: list[Hypothesis]
+    text: str = ""
+    ids: list[int] = field(default_factory=list)
+    states: Tensor | None = None
+    handled: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A term of a case at its place."""
+
+    case: TermCase
+    occurrence: int
+    term: Term
+    place: TermPlace
+
+
+@dataclass(frozen=True)
+class Change:
+    """A case with the terms of its attempts in their places: its text, its words with their log-probabilities, and
+    those of before; open: the beginning, up to the end of a term whose word may go on;
+    may_disagree: a term has another gender or number than what stood there."""
+
+    attempts: list[Attempt]
+    text: str
+    hypothesis: Hypothesis
+    before: Hypothesis
+    open: str | None
+    may_disagree: bool
+
+    @property
+    def case(self) -> TermCase:
+        return self.attempts[0].case
