@@ -148,6 +148,19 @@ class Passes:
         else:
             self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
 
+    @torch.no_grad()
+    def prepare_given(self) -> Iterator[None]:
+        """As `prepare`, with the translations that units have been given as context: nothing is searched before."""
+        self.encoder_states = yield from encode_sources(self.sources, self.model.sentence, self.kept)
+        if not self.options.context or self.past is not None:
+            self.context = self.past
+        elif self.model.reads_translations:
+            self.translations = TranslationStates(self.model, self.sources, self.encoder_states, kept=self.kept)
+            yield from self.translations.compute(self.targets())
+            self.context = self.translations.context(self.targets(), self.approved)
+        else:
+            self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
+
     def _read_translations(self, chosen: Sequence[int]) -> Iterator[None]:
         """The passes of a model that reads translations, but for the last search."""
         verification = self._verification()

@@ -17,6 +17,9 @@ const KEYS = /** @type {const} */ ([
   [["Ctrl", "H"], "replace in translations"],
   [["Ctrl", "G"], "go to a row by its number"],
   [["Alt", "T"], "make a term of the words that are selected, in either column"],
+  [["Tab"], "take the next word of what is offered in grey"],
+  [["Alt", "→"], "take all of it"],
+  [["Alt", "C"], "offer what may follow while you type, or not"],
   [["Esc"], "undo what was typed in this row; then leave it"],
 ]);
 const LETTERS = /** @type {const} */ ([

@@ -3,6 +3,7 @@
 
 import { drawAlternatives } from "./alternatives.js";
 import { acceptChange, keepBefore, setUpChanges, settleVisited, visitChange } from "./changes.js";
+import { drawCompletion, setUpCompletion, switchCompletion } from "./completion.js";
 import { drawConsistency, showConsistency } from "./consistency.js";
 import { drawStatus, openHelp, setUpDialogs } from "./dialogs.js";
 import { drawDocument, goBack, setUpDocuments } from "./documents.js";
@@ -25,6 +26,7 @@ function render() {
   drawWelcome();
   drawProjects();
   drawDocument();
+  drawCompletion();
   drawAlternatives();
   drawWord();
   drawConsistency();
@@ -41,7 +43,7 @@ function drawWelcome() {
 
 /** What a key with Ctrl or Alt does wherever the cursor is. @param {KeyboardEvent} event */
 function commandOf(event) {
-  if (event.altKey && !event.ctrlKey) return event.code === "KeyT" ? openTerm : null;
+  if (event.altKey && !event.ctrlKey) return { KeyT: openTerm, KeyC: switchCompletion }[event.code] ?? null;
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();
   if (key === "f" && event.shiftKey) return openFind;
@@ -96,6 +98,7 @@ setUpProjects();
 setUpDocuments();
 setUpChanges();
 setUpEditing();
+setUpCompletion();
 setUpFind();
 setUpReplacing();
 setUpTerms();
