@@ -17,6 +17,7 @@ from weitblick import __version__
 from weitblick.translation.translator import Translator
 from weitblick.workbench import (
     api_completing,
+    api_concordance,
     api_projects,
     api_searching,
     api_terms,
@@ -109,7 +110,8 @@ def create_app(
     app.state.service = service
     errors.install(app)
     # A path is looked up in this order, which takes time.
-    for module in (api_v1, libretranslate, deepl, api_projects, api_searching, api_terms, api_completing):
+    projects_too = (api_projects, api_searching, api_terms, api_completing, api_concordance)
+    for module in (api_v1, libretranslate, deepl, *projects_too):
         routes = module.routes(service)
         if not projects:
             routes.routes = [route for route in routes.routes if getattr(route, "path", None) in STATELESS]

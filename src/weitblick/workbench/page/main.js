@@ -4,6 +4,7 @@
 import { drawAlternatives } from "./alternatives.js";
 import { acceptChange, keepBefore, setUpChanges, settleVisited, visitChange } from "./changes.js";
 import { drawCompletion, setUpCompletion, switchCompletion } from "./completion.js";
+import { openConcordance, setUpConcordance } from "./concordance.js";
 import { drawConsistency, showConsistency } from "./consistency.js";
 import { drawStatus, openHelp, setUpDialogs } from "./dialogs.js";
 import { drawDocument, goBack, setUpDocuments } from "./documents.js";
@@ -47,6 +48,7 @@ function commandOf(event) {
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();
   if (key === "f" && event.shiftKey) return openFind;
+  if (key === "k" && !event.shiftKey) return openConcordance;
   if (key === "g" && !event.shiftKey) return openGoTo;
   return key === "h" && !event.shiftKey ? openReplacing : null;
 }
@@ -99,6 +101,7 @@ setUpDocuments();
 setUpChanges();
 setUpEditing();
 setUpCompletion();
+setUpConcordance();
 setUpFind();
 setUpReplacing();
 setUpTerms();
