@@ -140,6 +140,17 @@ class MaskedDocument:
             notes += [f"sentence {number + 1}: the number {value} is not in the translation" for value in lost]
         return {number: self.masks[number].show(inner) for number, inner in inners.items()}, notes
 
+    def rest(self, number: int, begun: str, whole: str) -> str:
+        """What a model's answer for one sentence says behind its beginning, as people read it."""
+        mask = self.masks[number]
+        first, every = mask.unmask(begun), mask.unmask(whole)
+        if mask.reading.familiar and (ended := _ended(mask.source, every)).startswith(first):
+            every = ended
+        if not every.startswith(first):
+            return ""
+        shown = mask.show(every[len(first) :])
+        return shown.upper() if mask.reading.familiar and is_shouted(mask.source) else shown
+
     def _inner(self, number: int, target: str) -> str:
         mask = self.masks[number]
         inner = mask.unmask(target)

@@ -210,6 +210,20 @@ class Mask:
             text = text[:start] + chr(FIRST + number) + text[end:]
         return text
 
+    def begun(self, text: str) -> str:
+        """What is missing of a carried span in which a shown text ends: behind *{dev* it may be *ice}*. One letter is
+        the beginning of no span, nor is the end of a word."""
+        spans = [self.shown[number] for number in self.missing(self.find(text))]
+        longest = max(map(len, spans), default=1) - 1
+        for length in range(min(len(text), longest), 0, -1):
+            before, tail = text[:-length], text[-length:]
+            if tail[0].isalnum() and (length == 1 or before[-1:].isalnum()):
+                continue
+            for span in spans:
+                if span.startswith(tail) and span != tail:
+                    return span[length:]
+        return ""
+
     def missing(self, inner: str) -> list[int]:
         """The numbers of the carried spans that an inner text does not have."""
         return [number for number in range(len(self.shown)) if chr(FIRST + number) not in inner]

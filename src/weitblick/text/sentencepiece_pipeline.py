@@ -130,7 +130,10 @@ class SentencePiecePipeline(TextPipeline):
     def _encode(self, sentences: Sequence[str], side: Side, threads: int) -> list[list[int]]:
         # A word begins with its space, the first one too.
         texts = [f" {text}" if text else "" for text in map(clean, sentences)]
-        encoded: list[list[int]] = self._processor.encode(texts, num_threads=threads)
+        if len(texts) == 1:  # no thread is begun for it
+            encoded: list[list[int]] = [self._processor.encode(texts[0])]
+        else:
+            encoded = self._processor.encode(texts, num_threads=threads)
         for number, text in enumerate(texts):
             if SPACE in text:
                 encoded[number] = self._encode_spelling_space(text)

@@ -39,6 +39,7 @@ def split_documents(documents: Sequence[Document], pipeline: TextPipeline, warn:
     units: list[Unit] = []
     for number, document in enumerate(documents):
         sources = pipeline.encode_source(document.sources)
+        targets = _given(document, pipeline)
         position = 0
         for index, (sentence, ids) in enumerate(zip(document.sentences, sources, strict=True)):
             is_no_language = bool(UNBROKEN.search(sentence.source))
@@ -54,7 +55,7 @@ def split_documents(documents: Sequence[Document], pipeline: TextPipeline, warn:
                     f"{pipeline.longest_sentence} of training: translated in {len(parts)} parts"
                 )
             for text, part in parts:
-                given = _given(sentence, pipeline) if len(parts) == 1 else None
+                given = targets.get(index) if len(parts) == 1 else None
                 locked = is_locked(sentence)
                 units.append(Unit(number, position, index, text, part, given, locked, sentence.target))
                 position += 1
@@ -79,8 +80,12 @@ def _parts(sentence: Sentence, ids: list[int], pipeline: TextPipeline) -> list[t
     return [(text, part[: pipeline.longest_sentence]) for text, part in pairs if part]
 
 
-def _given(sentence: Sentence, pipeline: TextPipeline) -> list[int] | None:
-    if sentence.status is None or sentence.target is None:
-        return None
-    ids = pipeline.encode_target([sentence.target])[0][: pipeline.longest_sentence]
-    return ids if ids or sentence.status == "locked" else None
+def _given(document: Document, pipeline: TextPipeline) -> dict[int, list[int]]:
+    """The target ids that a user gave, by sentence."""
+    given = {n: one for n, one in enumerate(document.sentences) if one.status is not None and one.target is not None}
+    encoded = pipeline.encode_target([one.target or "" for one in given.values()]) if given else []
+    return {
+        index: ids[: pipeline.longest_sentence]
+        for (index, sentence), ids in zip(given.items(), encoded, strict=True)
+        if ids or sentence.status == "locked"
+    }

@@ -168,6 +168,19 @@ class Passes:
         else:
             self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
 
+    @torch.no_grad()
+    def prepare_given(self) -> Iterator[None]:
+        """As `prepare`, with the translations that units have been given as context: nothing is searched before."""
+        self.encoder_states = yield from encode_sources(self.sources, self.model.sentence, self.kept)
+        if not self.options.context or self.past is not None:
+            self.context = self.past
+        elif self.model.reads_translations:
+            self.translations = TranslationStates(self.model, self.sources, self.encoder_states, kept=self.kept)
+            yield from self.translations.compute(self.targets())
+            self.context = self.translations.context(self.targets(), self.approved)
+        else:
+            self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
+
     def _read_translations(self, chosen: Sequence[int]) -> Iterator[None]:
         """The passes of a model that reads translations, but for the last search."""
         verification = self._verification()
@@ -304,7 +317,10 @@ class Passes:
             states, weights = self.model.sentence.decode_with_weights(target.tokens, *layouts)
             rows, steps = weights.float().cpu().numpy(), states.final.split(target.layout.host_lengths)
             for place, (number, ids, own_steps) in enumerate(zip(chosen, own, steps, strict=True)):
-                found.append(Reading(rows[place, : len(ids), : len(self.sources.ids[number])], own_steps))
+                length = len(self.sources.ids[number])  # with a symbol before it, if one asks for a form of address
+                found.append(
+                    Reading(rows[place, : len(ids), length - len(self.units[number].source) : length], own_steps)
+                )
         return found
 
     def _parts(

@@ -56,7 +56,7 @@ class Searcher(Protocol):
 @dataclass
 class TermCase:
     """A sentence with terms: its hypotheses, their first as text, as words, and as the decoder's states at these; the
-    terms that were put right or given up."""
+    terms that were put right or given up; settled: up to which character the text stays as it is."""
 
     number: int
     source: str
@@ -67,6 +67,7 @@ class TermCase:
     states: Tensor | None = None
     handled: set[int] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
+    settled: int = 0
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ Any model can do this, nothing is trained, and sentences without terms are not t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
@@ -59,14 +59,16 @@ class TermSearch:
         self.terms, self.pipeline, self.most_lost = terms, pipeline, most_lost
         self.language = pipeline.target_language
 
-    def follow(self, searcher: Searcher, found: Found) -> Found:
-        """The hypotheses of those units whose sources have terms, the first of which says them if that can be."""
+    def follow(self, searcher: Searcher, found: Found, settled: Mapping[int, int] | None = None) -> Found:
+        """The hypotheses of those units whose sources have terms, the first of which says them if that can be. settled:
+        by number, up to which character a translation stays as it is."""
         cases = []
         for number, hypotheses in found.items():
             unit = searcher.units[number]
             occurrences = self.occurrences(unit) if hypotheses and not unit.locked else []
             if occurrences:
-                cases.append(TermCase(number, unit.text, occurrences, hypotheses))
+                begun = 0 if settled is None else settled.get(number, 0)
+                cases.append(TermCase(number, unit.text, occurrences, hypotheses, settled=begun))
         self._read(cases)
         for _ in range(MOST_ROUNDS):
             attempts = self._attempts(searcher, cases)
@@ -147,7 +149,8 @@ class TermSearch:
         ]
 
     def _place(self, case: TermCase, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
-        return TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
+        place = TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
+        return None if place is None or place.begin < case.settled else place
 
     def _term(self, occurrence: Occurrence, place: TermPlace) -> Term | None:
         """Which of the terms of an occurrence holds at a place: the word that a correction refused must stand there."""

@@ -333,6 +333,8 @@ def routes(service: Service) -> APIRouter:
     @router.post("/{project}/documents/{document}/focus", summary="Where the cursor is", status_code=204)
     def focus(project: str, document: str, body: FocusIn) -> None:
         workbench.focus(checked(project, document), body.position, body.writer)
+        if body.position is not None:
+            workbench.expect_typing(document, body.position)
 
     @router.post("/{project}/documents/{document}/terms", summary="Approve a translation of a term")
     def approve(project: str, document: str, body: TermIn) -> Json:

@@ -125,7 +125,7 @@ class Engine:
         self.translator = translator
         self.done = Done()
         self._queues = _Queues()
-        self._kept = KeptStates()
+        self.kept = KeptStates()
         self._regrouping = RegroupingDelay()
         self._changed = threading.Condition()
         self._closing = False
@@ -165,7 +165,7 @@ class Engine:
     ) -> Generator[Finished, None, None]:
         """The sentences of a document as they are finished: to be gone through in steps of `run`. order: as of
         `DocumentJob`; approved: only drafts that these pairs are a reason to translate again."""
-        job = DocumentJob(self.translator, document, options, order, self._kept)
+        job = DocumentJob(self.translator, document, options, order, self.kept)
         for finished in job.steps() if approved is None else retranslation_steps(job, approved):
             sentences = tuple(document.sentences[index] for index in finished if finished[index])
             self.done.sentences += len(sentences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from weitblick.common.errors import UserError
@@ -15,6 +15,7 @@ from weitblick.files.translatable_file import TranslatableFile
 from weitblick.memory.matches import LocatedPair, Pair
 from weitblick.memory.store import SAMPLE, Memory
 from weitblick.text.carried import Alphabet
+from weitblick.translation.completion import Completion
 from weitblick.workbench.schema import Segment
 from weitblick.workbench.store import Store
 from weitblick.workbench.transfer import read_again
@@ -51,6 +52,14 @@ class RowMask:
     def text(self, position: int, target: str) -> str:
         """A translation of a row as a model reads it."""
         return self._masked.mask_target(position, target) if target.strip() else target
+
+    def complete(self, position: int, typed: str, complete: Callable[[str], Completion | None]) -> str:
+        """What follows the beginning of a translation that somebody has typed, as people read it. complete: what a
+        model makes of such a beginning."""
+        begun = self._masked.masks[position].begun(typed)
+        found = complete(self.text(position, typed + begun))
+        rest = "" if found is None else self._masked.rest(position, found.begun, found.whole)
+        return begun + (rest.lstrip() if not begun and (not typed or typed[-1].isspace()) else rest)
 
     def names(self, position: int) -> Mapping[str, str]:
         """What the names in a row stand for, as people read it."""

@@ -14,6 +14,7 @@ from weitblick.files.translatable_file import TranslatableFile
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.results import Translation
 from weitblick.workbench.checks import Checks
+from weitblick.workbench.completing import Completing
 from weitblick.workbench.consistency import Vocabulary
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
@@ -45,6 +46,7 @@ class Workbench:
         self._filling: dict[str, Work] = {}
         self._improving: dict[str, Work] = {}
         self._new: defaultdict[str, list[NewPair]] = defaultdict(list)  # approved, and not yet seen by all drafts
+        self._expected: Work | None = None  # the row that is being made ready for typing
         self._lock = threading.Lock()  # of these
         self._cursors: defaultdict[str, dict[str | None, int]] = defaultdict(dict)  # by document and tab
         self._listening: Counter[tuple[str, str | None]] = Counter()
@@ -55,6 +57,7 @@ class Workbench:
         self.searching = Searching()
         self.terms = ProjectTerms(self.store, service.languages)
         self.acts = RowActs(self)
+        self.completing = Completing(self)
 
     def add(self, project: str, name: str, read: TranslatableFile, file: bytes) -> str:
         """A new document of a file, which begins to fill with translations."""
@@ -77,6 +80,16 @@ class Workbench:
                 cursors.pop(writer, None)
             else:
                 cursors[writer] = position
+
+    def expect_typing(self, document: str, position: int) -> None:
+        """Somebody has come to a row and may type in it: it is made ready to be completed."""
+        with self._lock:
+            expected, self._expected = self._expected, None
+        if expected is not None:
+            expected.cancel()
+        expected = self.service.engine.run(self.completing.prepare(document, position), urgent=True)
+        with self._lock:
+            self._expected = expected
 
     async def news(self, document: str, writer: str | None) -> AsyncIterator[str]:
         """The events of a document for one tab, for as long as it listens; its cursor goes with it."""
@@ -225,7 +238,7 @@ class Workbench:
         current = segments[position]
         open_row = replace(current, state="empty", target="")
         whole = self.as_document(document, [open_row if s.position == position else s for s in segments])
-        options = replace(self._options(document), beam=BEAM, n_best=BEAM)
+        options = replace(self.options(document), beam=BEAM, n_best=BEAM)
         found: list[str] = []
         for finished in self.service.engine.document_steps(whole, options, [position]):
             for translation in finished.get(position, ()):
@@ -306,7 +319,7 @@ class Workbench:
         are empty."""
         whole = self.as_document(document, segments)
         done, changed = 0, 0
-        engine, options = self.service.engine, self._options(document)
+        engine, options = self.service.engine, self.options(document)
         kind = "progress" if cause is None else "improving"
         for finished in engine.document_steps(whole, options, order, approved):
             said = {position: translations[0].text for position, translations in finished.items() if translations}
@@ -345,7 +358,8 @@ class Workbench:
         align = engine.translator.align
         return self.masks.of(document).unmask(said, align, lambda lost: engine.translated(lost, again))
 
-    def _options(self, document: str) -> TranslationOptions:
+    def options(self, document: str) -> TranslationOptions:
+        """How rows of a document are translated: with the project's memory and its terms."""
         terms = self.terms.of(self.store.document(document).project)
         return TranslationOptions(memory=self.memory_of(document), terms=terms)
 

@@ -24,7 +24,11 @@ const KEYS = /** @type {const} */ ([
   [["Ctrl", "Shift", "F"], "find rows by text, state, changes, findings and comments"],
   [["Ctrl", "H"], "replace in translations"],
   [["Ctrl", "G"], "go to a row by its number"],
+  [["Ctrl", "K"], "concordance: where words stand in documents, memory and glossary"],
   [["Alt", "T"], "make a term of the words that are selected, in either column"],
+  [["Tab"], "take the next word of what is offered in grey"],
+  [["Alt", "→"], "take all of it"],
+  [["Alt", "C"], "offer what may follow while you type, or not"],
   [["Esc"], "undo what was typed in this row; then leave it"],
 ]);
 const LETTERS = /** @type {const} */ ([

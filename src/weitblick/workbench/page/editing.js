@@ -126,9 +126,9 @@ export function focusRow(position) {
 
 const CURSOR = "weitblick.cursor."; // where the browser remembers the row of each document that held the cursor
 
-/** @param {number} position */
-function rememberCursor(position) {
-  if (state.document) localStorage.setItem(CURSOR + state.document, String(position));
+/** @param {number} position @param {string | null} [owner] the document, if it is another than the one that is shown */
+export function rememberCursor(position, owner = state.document) {
+  if (owner) localStorage.setItem(CURSOR + owner, String(position));
 }
 
 /** Goes to where the cursor was when this document was last worked on. Whoever is somewhere else already only sees it. */

@@ -4,6 +4,8 @@
 import { drawAlternatives } from "./alternatives.js";
 import { acceptChange, keepBefore, setUpChanges, settleVisited, visitChange } from "./changes.js";
 import { openComment, setUpComments } from "./comments.js";
+import { drawCompletion, setUpCompletion, switchCompletion } from "./completion.js";
+import { openConcordance, setUpConcordance } from "./concordance.js";
 import { drawConsistency, showConsistency } from "./consistency.js";
 import { drawStatus, openHelp, setUpDialogs } from "./dialogs.js";
 import { drawDocument, goBack, setUpDocuments } from "./documents.js";
@@ -27,6 +29,7 @@ function render() {
   drawWelcome();
   drawProjects();
   drawDocument();
+  drawCompletion();
   drawAlternatives();
   drawWord();
   drawConsistency();
@@ -46,6 +49,7 @@ const ALT = {
   KeyT: openTerm,
   KeyR: () => actOn("review"),
   KeyC: () => openComment(state.focus),
+  KeyP: switchCompletion,
   KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
 };
 
@@ -55,6 +59,7 @@ function commandOf(event) {
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();
   if (key === "f" && event.shiftKey) return openFind;
+  if (key === "k" && !event.shiftKey) return openConcordance;
   if (key === "g" && !event.shiftKey) return openGoTo;
   return key === "h" && !event.shiftKey ? openReplacing : null;
 }
@@ -108,6 +113,8 @@ setUpProjects();
 setUpDocuments();
 setUpChanges();
 setUpEditing();
+setUpCompletion();
+setUpConcordance();
 setUpFind();
 setUpReplacing();
 setUpRowActs();

@@ -79,6 +79,8 @@ export const state = {
   pointed: null,
   /** @type {number | null} the changed row that was visited last */
   visited: null,
+  /** @type {import("./completion.js").Completion | null} what may follow what is typed */
+  completion: null,
   /** @type {{ position: number, texts: string[], matches: Match[], found: boolean, failure: string } | null} */
   alternatives: null,
   /** @type {{ view: WordView, target: string } | null} the word that is explained, and the text it was a word of */
