@@ -104,7 +104,7 @@ def test_some_rows_and_seeds_are_steps_of_the_whole_study(larger: Path, monkeypa
     assert reproduce(larger / "study.yaml", "-o", larger / "out") == json.loads(before)
 
 
-def test_the_folder_of_another_study_isrefused(finished: tuple[Path, dict[str, Any]], corpus: Path) -> None:
+def test_the_folder_of_another_study_is_refused(finished: tuple[Path, dict[str, Any]], corpus: Path) -> None:
     folder, _ = finished
     with pytest.raises(UserError) as caught:
         reproduce(folder / "study.yaml", "name=other", "-o", folder / "out")
