@@ -77,7 +77,7 @@ def test_a_list_of_forms_is_made_of_text(tmp_path) -> None:
     assert (tmp_path / "x.xz").stat().st_size
 
 
-SOURCE = SourceWords([0, 1, 2, 3, -1], ["the", "cod", "quota", "low"], [False] * 4)
+SOURCE = SourceWords([0, 1, 2, 3, -1], ["the", "cod", "quota", "low"], [False] * 4, [True, *[False] * 3])
 
 
 def test_a_place_needs_all_source_words_behind_it() -> None:
@@ -97,8 +97,23 @@ def test_a_place_needs_all_source_words_behind_it() -> None:
     assert open_places(needed, SOURCE.stems, cod).tolist() == [False, True, True, False, False, False]
 
 
+def test_a_word_that_says_little_needs_the_next_one_that_says_more() -> None:
+    source = SourceWords([0, 1, 2], ["to", "the", "track"], [False] * 3, [True, True, False])
+    words = [
+        TargetWord(0, 1, "auf"),
+        TargetWord(1, 2, "die"),
+        TargetWord(2, 3, "Rennstrecke"),
+        TargetWord(3, 4, "Weil"),
+    ]
+    weights = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [0, 1.0, 0]])
+    needed = needed_words(weights, source, words, "de")
+    without, whole = frozenset({"to", "the", "wall"}), frozenset({"to", "the", "track"})
+    assert open_places(needed, source.stems, without).tolist() == [False] * 5
+    assert open_places(needed, source.stems, whole).tolist() == [True] * 5
+
+
 def test_a_negation_needs_what_negates() -> None:
-    source = SourceWords([0, 1], ["agre", "not"], [False, True])
+    source = SourceWords([0, 1], ["agre", "not"], [False, True], [False, True])
     needed = needed_words(np.array([[0.9, 0.1]]), source, [TargetWord(0, 1, "nicht")], "de")
     assert not open_places(needed, source.stems, frozenset({"agre"}))[0]
     assert open_places(needed, source.stems, frozenset({"agre", "not"}))[0]

@@ -255,9 +255,9 @@ def test_keys_kept_in_a_folder_say_the_same(tmp_path):
 
 def test_locked_sentences_are_approved():
     ours = translator()
-    free = document().sentences
-    with_lock = Document("1", (Sentence(SOURCES[0], TARGETS[0], "locked"), *free))
-    draft = Document("1", (Sentence(SOURCES[0], TARGETS[0], "draft"), *free))
+    free = document(SAME_WORDS[1:]).sentences
+    with_lock = Document("1", (Sentence(SAME_WORDS[0], SAID[0], "locked"), *free))
+    draft = Document("1", (Sentence(SAME_WORDS[0], SAID[0], "draft"), *free))
     assert figures(ours, [with_lock])[0] != figures(ours, [draft])[0][1:]
 
 

@@ -196,6 +196,34 @@ def test_the_row_under_the_cursor_stays_where_it_is(story: Story) -> None:
     assert abs(top() - before) < 1
 
 
+ROWS_BELOW = "The quotas are ready.\n\nThe committee has adopted the quotas.\n\nWe thank you for the quotas.\n"
+
+
+def test_the_row_just_below_follows_under_the_cursor(story: Story) -> None:
+    story.open_text(ROWS_BELOW)
+    story.change_others()
+    story.until(lambda: "Fangquoten" in story.text(1))
+    assert story.cursor() == 1
+    story.page.wait_for_selector("tr[data-position='1'] .extra button")  # kept as it was, or accepted
+
+
+def test_from_the_first_key_on_a_row_is_left_alone_and_the_new_draft_is_offered(story: Story) -> None:
+    page = story.open_text(ROWS_BELOW).page
+    story.field(1).click()
+    page.keyboard.press("End")
+    page.keyboard.type(" Ja")
+    typed = story.text(1)
+    story.put(0, "Die Fangquoten sind fertig.", "confirmed")
+    story.until(lambda: "Fangquoten" in story.text(2))
+    page.wait_for_timeout(500)
+    assert story.text(1) == typed
+    story.field(2).click()
+    story.field(1).click()
+    page.wait_for_selector(".alternative:has-text('Fangquoten')")
+    page.keyboard.press("Control+1")
+    story.until(lambda: "Fangquoten" in story.text(1))
+
+
 def test_a_confirmed_row_can_be_opened_again(story: Story) -> None:
     story.open_text()
     story.field(1).press("Control+Shift+Enter")

@@ -156,7 +156,8 @@ def table(figures: Figures) -> str:
         "sticks: of words that come again, alike in both references and wrong in none, those that are right.",
         "harm: where the human varied and none was right, those that are wrong now. Intervals and p by documents.",
         "followed: corrected source words that come again, wrong in none, and are right, by lemma; row below: at once.",
-        "spilled: words of an earlier reference without its source words; moved: changed without a corrected word.",
+        "spilled: words of an earlier reference, not of their own, without their source words; moved: changed without a"
+        " corrected word.",
     ]
     return "\n".join(lines)
 

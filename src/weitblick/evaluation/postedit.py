@@ -20,7 +20,7 @@ from weitblick.evaluation.postedit_measures import (
     sticking,
 )
 from weitblick.evaluation.postedit_systems import KeptTranslations, Simulation
-from weitblick.evaluation.postedit_terms import FollowingFigures, following
+from weitblick.evaluation.postedit_terms import FollowingFigures, following, words_behind
 from weitblick.evaluation.significance import compare
 
 METRICS = ("sacrebleu", "chrf", "ter")
@@ -96,10 +96,9 @@ def _figures(simulation: Simulation, translated: Mapping[str, list[list[str]]], 
     content = ContentWords(pipeline.target_language)
     links = link_words(simulation.translator, simulation.references)
     cases = list(repetitions(links))
-    corrected, languages = (
-        simulation.corrections(translated["none"]),
-        (pipeline.source_language, pipeline.target_language),
-    )
+    corrected = simulation.corrections(translated["none"])
+    behind = words_behind(simulation.translator, simulation.references)
+    languages = (pipeline.source_language, pipeline.target_language)
     return {
         "documents": len(lengths),
         "sentences": sum(lengths),
@@ -115,7 +114,7 @@ def _figures(simulation: Simulation, translated: Mapping[str, list[list[str]]], 
         "recall": {name: asdict(recall(references, texts, content)) for name, texts in translated.items()},
         "sticks": {name: as_numbers(sticking(cases, translated["none"], texts)) for name, texts in translated.items()},
         "follows": {
-            name: following(corrected, simulation.references, links, translated["none"], texts, languages)
+            name: following(corrected, simulation.references, behind, translated["none"], texts, languages)
             for name, texts in translated.items()
         },
     }

@@ -8,11 +8,11 @@ nouns and names of its references that its drafts do not have.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import TypedDict
 
-from weitblick.evaluation.postedit_measures import ContentWords, Links
-from weitblick.memory.corrections import Correction, changes
+from weitblick.evaluation.postedit_measures import ContentWords
+from weitblick.memory.corrections import Correction, changes, source_words
 from weitblick.memory.stems import stems_of
 from weitblick.memory.terms import Occurrence, Term, Terms
 from weitblick.memory.word_forms import word_forms
@@ -156,26 +156,37 @@ def follow(
 
 # What users ask: do corrections follow, also in the row below, and does nothing else change?
 
+Behind = list[list[dict[str, set[str]]]]
+"""By document and sentence: of each content word of the reference the stems of the source's content words behind it."""
 
-@dataclass
-class Following:
-    """Corrected source words that come again, where the reference has the corrected word and `none` has not, and in how
-    many of these a system has it, by lemma; the same of the row just below the correction. spilled: words of a system,
-    not of `none`, that an earlier reference has, for source words that the sentence does not have; moved: sentences
-    that differ from `none` without a corrected source word in them."""
 
-    right: int = 0
-    cases: int = 0
-    right_below: int = 0
-    cases_below: int = 0
-    spilled: int = 0
-    words: int = 0
-    moved: int = 0
-    sentences: int = 0
+def words_behind(translator: Translator, references: Pairs) -> Behind:
+    """Which source words stand behind the words of the references, by alignment."""
+    ours, theirs = (
+        ContentWords(language)
+        for language in (translator.pipeline.source_language, translator.pipeline.target_language)
+    )
+    stems = stems_of(translator.pipeline.source_language)
+    found: Behind = []
+    for pairs, alignments in zip(references, _aligned(translator, references, None), strict=True):
+        rows: list[dict[str, set[str]]] = []
+        for (source, target), alignment in zip(pairs, alignments, strict=True):
+            row: dict[str, set[str]] = {}
+            for place, (start, end) in enumerate(alignment.target):
+                if theirs.counts(word := target[start:end]) and word[0].isalpha():
+                    words = (source[slice(*alignment.source[number])] for number in source_words(alignment, place))
+                    row.setdefault(word, set()).update(stems.of(one) for one in words if ours.counts(one))
+            rows.append(row)
+        found.append(rows)
+    return found
 
 
 class FollowingFigures(TypedDict):
-    """Counts of `Following`."""
+    """Corrected source words that come again, where the reference has the corrected word and `none` has not (cases),
+    and in how many of these a system has it, by lemma (right); the same of the row just below the correction. spilled:
+    content words of a system, neither of `none` nor of the reference, that an earlier reference has for source words
+    that the sentence does not have; moved: sentences that differ from `none` without a source word behind a word that
+    was corrected before."""
 
     right: int
     cases: int
@@ -190,35 +201,54 @@ class FollowingFigures(TypedDict):
 def following(
     terms: TermsOfSentences,
     references: Pairs,
-    links: Sequence[Sequence[Links]],
+    behind: Behind,
     none: Texts,
     translated: Texts,
     languages: tuple[str, str],
 ) -> FollowingFigures:
-    """terms: the corrections of every sentence; links: between the words of sources and references."""
-    found = Following()
+    """terms: the corrections of every sentence."""
+    found: FollowingFigures = {
+        "right": 0, "cases": 0, "right_below": 0, "cases_below": 0,
+        "spilled": 0, "words": 0, "moved": 0, "sentences": 0,
+    }  # fmt: skip
     content, stems = ContentWords(languages[1]), stems_of(languages[0])
     for document, own in enumerate(terms):
         known: list[tuple[int, Term]] = []
         linked: dict[str, set[str]] = {}  # of each word of the references so far, the stems that stood behind it
+        corrected: set[str] = set()  # the stems behind those words that drafts did not have
         for number, (source, reference) in enumerate(references[document]):
             draft, text = none[document][number], translated[document][number]
-            index = Terms([term for _, term in known], *languages)
-            latest = {term: sentence for sentence, term in known}
-            here = {term for one in index.occurrences(source) for term in one.terms}
-            for term in here:
-                if term.is_said(reference, languages[1]) and not term.is_said(draft, languages[1]):
-                    now = term.is_said(text, languages[1])
-                    found.cases, found.right = found.cases + 1, found.right + now
-                    if latest[term] == number - 1:
-                        found.cases_below, found.right_below = found.cases_below + 1, found.right_below + now
-            present = stems.in_text(source)
-            new = content(text) - content(draft)
-            found.spilled += sum(word in linked and not linked[word] & present for word in new)
-            found.words += len(content(text))
-            found.moved += text != draft and not here
-            found.sentences += 1
+            _count_followed(found, known, number, (source, reference, draft, text), languages)
+            present, said = stems.in_text(source), content(draft)
+            new = (word for word in content(text) - content(reference) if word.lower() not in draft.lower())
+            found["spilled"] += sum(bool(linked.get(word)) and not linked[word] & present for word in new)
+            found["words"] += len(content(text))
+            found["moved"] += text != draft and not corrected & present
+            found["sentences"] += 1
             known += [(number, term) for term in own[number]]
-            for ours, theirs in links[document][number]:
-                linked.setdefault(theirs, set()).add(stems.of(ours))
-    return FollowingFigures(**asdict(found))  # type: ignore[typeddict-item]
+            for word, sources in behind[document][number].items():
+                linked.setdefault(word, set()).update(sources)
+                corrected |= sources if word not in said else set()
+    return found
+
+
+def _count_followed(
+    found: FollowingFigures,
+    known: Sequence[tuple[int, Term]],
+    number: int,
+    texts: tuple[str, str, str, str],
+    languages: tuple[str, str],
+) -> None:
+    """texts: source, reference, draft and translation of a sentence; known: the corrections of those before it."""
+    source, reference, draft, text = texts
+    index = Terms([term for _, term in known], *languages)
+    latest = {term: sentence for sentence, term in known}
+    for term in {term for one in index.occurrences(source) for term in one.terms}:
+        if not term.is_said(reference, languages[1]) or term.is_said(draft, languages[1]):
+            continue
+        now = term.is_said(text, languages[1])
+        found["cases"] += 1
+        found["right"] += now
+        if latest[term] == number - 1:
+            found["cases_below"] += 1
+            found["right_below"] += now

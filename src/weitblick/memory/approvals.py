@@ -38,7 +38,7 @@ HOW_TO_GET_ONE = (
 )
 Borrow = Callable[[Sequence[str]], MemoryPointer | None]
 """Sentences of the source language -> a pointer for a model that has none; None where they are too few."""
-KEY_FORMAT = b"5"
+KEY_FORMAT = b"6"
 """Of what is stored with a pair: `_packed`."""
 MOST_KEPT = 5000
 """Pairs whose keys stay in RAM."""

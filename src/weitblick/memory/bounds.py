@@ -2,7 +2,8 @@
 
 A word was approved for something: a place counts for another sentence only if all source words that it is aligned to
 are in that sentence, by their stems. *Dorschquote* stands for *cod* and *quota*, and says nothing of the quota for
-herring. An article needs the source words of its noun, a negation the word that negates; marks of punctuation and the
+herring. An article needs the source words of its noun, a negation the word that negates; a word behind which only
+articles, prepositions and the like stand needs what the next word needs that says more; marks of punctuation and the
 end of a sentence need what the word before them needs.
 """
 
@@ -17,7 +18,7 @@ from weitblick.memory.articles import is_article
 from weitblick.memory.stems import Stems, stems_of
 from weitblick.text.base import TextPipeline
 
-LEAST_SHARE, OF_THE_BEST = 0.25, 0.4
+LEAST_SHARE, OF_THE_BEST = 0.3, 0.6
 """Of the attention of a word: a source word with this share, and this part of the greatest, stands behind it."""
 MOST_NEEDED = 6
 """Source words behind a place: four by the shares above, and those of an article's noun."""
@@ -29,11 +30,12 @@ NOUN_WITHIN = 4
 @dataclass(frozen=True)
 class SourceWords:
     """The words of a source: of each piece the number of its word, -1 for marks of punctuation; of each word its stem,
-    and whether it negates."""
+    whether it negates, and whether it says little without others."""
 
     owners: Sequence[int]
     stems: Sequence[str]
     negates: Sequence[bool]
+    links: Sequence[bool]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ def source_words(pipeline: TextPipeline, ids: Sequence[int]) -> SourceWords:
             if any(map(str.isalnum, pieces[place])) or end - start == 1:
                 owners[place] = len(found)
         found.append(word)
-    return SourceWords(owners, [stems.of(word) for word in found], [stems.negates(word) for word in found])
+    each = ([of(word) for word in found] for of in (stems.of, stems.negates, stems.links))
+    return SourceWords(owners, *each)
 
 
 def target_words(pipeline: TextPipeline, ids: Sequence[int]) -> list[TargetWord]:
@@ -81,9 +84,24 @@ def needed_words(weights: np.ndarray, source: SourceWords, target: Sequence[Targ
     for number, word in enumerate(target):
         if is_article(word.text, language):
             needed[number] |= _of_noun(number, target, needed, language)
-        elif not word.text and number:
+    telling = [any(not source.links[one] for one in own) for own in needed]
+    everything = {number for number, links in enumerate(source.links) if not links}
+    for number, word in enumerate(target):
+        if not word.text and number:
             needed[number] = needed[number - 1]
+        elif word.text and not telling[number]:
+            if stems.links(word.text) or word.text[0].islower():
+                needed[number] = needed[number] | _of_neighbour(number, telling, needed, everything)
+            else:
+                needed[number] = needed[number] | everything
     return _table(needed, target, len(weights))
+
+
+def _of_neighbour(number: int, telling: Sequence[bool], needed: Sequence[set[int]], everything: set[int]) -> set[int]:
+    """The source words of the next word that says something by itself; where none is near, of all of these."""
+    near = (place for place in range(number + 1, min(len(telling), number + 1 + NOUN_WITHIN)) if telling[place])
+    place = next(near, None)
+    return everything if place is None else needed[place]
 
 
 def _behind(share: np.ndarray, source: SourceWords, word: str, stems: Stems) -> set[int]:

@@ -77,10 +77,10 @@ def changes(correction: Correction, before: Aligned, after: Aligned, languages: 
         if kind != "replace":
             continue
         for place in range(begin, end):
-            behind = _source_words(after, place)
+            behind = source_words(after, place)
             refused = [
                 old[other] for other in range(first, last) if _is_telling(old, other, languages[1]) and
-                set(_source_words(before, other)) & set(behind)
+                set(source_words(before, other)) & set(behind)
             ]  # fmt: skip
             if _is_telling(new, place, languages[1]):
                 term = _term(correction, new[place], refused, behind, after, languages)
@@ -109,7 +109,7 @@ def _term(
     return Term(source, forms.lemma(word), correction.origin, kind="correction", refused=forms.lemma(refused[0]))
 
 
-def _source_words(aligned: Aligned, place: int) -> list[int]:
+def source_words(aligned: Aligned, place: int) -> list[int]:
     """The source words that stand behind a word of a translation."""
     shares = aligned.weights[place]
     if not len(shares):

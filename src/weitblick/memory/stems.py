@@ -33,6 +33,31 @@ NEGATIONS = {language: frozenset(words.split()) for language, words in _NEGATION
 """Words that turn a sentence into its contrary."""
 
 
+_LINKING = {
+    "en": """a about above across after again against all also although always am among an and another any are as at
+    be because been before being below between both but by can could did do does doing done down during each either
+    else even ever every few for from further get got had has have having he hence her here hers herself him himself his
+    how however i if in indeed into is it its itself just like made make many may me might mine more most much must my
+    myself need no nor not now of off often on once one only onto or other others ought our ours ourselves out over own
+    per perhaps quite rather s same shall she should since so some such than that the their theirs them themselves then
+    there therefore these they this those though through thus to together too toward towards under until up upon us very
+    was we well were what when where whether which while who whom whose why will with within without would yet you your
+    yours yourself""",
+    "de": """aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bin bis bist da
+    dabei dadurch dafür daher damit dann daran darauf daraus darin darüber das dass davon dazu dein dem den denen denn
+    der deren des dessen deshalb die dies diese diesem diesen dieser dieses doch dort du durch ein eine einem einen
+    einer eines er es etwas für gegen haben habe hat hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren
+    ihrer im in indem ins ist ja jede jedem jeden jeder jedes jedoch kann können könnte man mehr mein mit muss müssen
+    nach nicht noch nun nur ob oder ohne sehr sein seine seinem seinen seiner sich sie sind so sollte sollten sowie über
+    um und uns unser unsere unter vom von vor war waren warum was weil welche welcher wenn wer werde werden wie wieder
+    wir wird wo worden wurde wurden während zu zum zur zwischen""",
+}
+LINKING_WORDS = {language: frozenset(words.split()) for language, words in _LINKING.items()}
+"""Words that say little without others: articles, pronouns, prepositions, conjunctions, auxiliaries."""
+LONGEST_LINKING = 3
+"""Letters of such words in languages without a list of them."""
+
+
 def base_language(language: str) -> str:
     """The language of a code without its region: de of de-AT."""
     return re.split(r"[-_]", language.lower())[0]
@@ -47,6 +72,7 @@ class Stems:
         known = name is not None and name in snowballstemmer.algorithms()
         self._stem = lru_cache(MOST_STEMS)(snowballstemmer.stemmer(name).stemWord if known else _shortened)
         self.negations = NEGATIONS.get(code, frozenset[str]())
+        self._linking = LINKING_WORDS.get(code)
 
     def of(self, word: str) -> str:
         """The stem of a word, in small letters."""
@@ -60,6 +86,12 @@ class Stems:
         """Whether a word negates."""
         word = word.lower().replace("’", "'")
         return word in self.negations or (word.endswith("n't") and "n't" in self.negations)
+
+    def links(self, word: str) -> bool:
+        """Whether a word says little without others, as an article or a preposition."""
+        if self._linking is None:
+            return len(word) <= LONGEST_LINKING and not word[:1].isupper()
+        return word.lower().replace("’", "'").partition("'")[0] in self._linking
 
 
 @cache

@@ -45,7 +45,7 @@ Version = Annotated[int, Field(ge=0, le=MOST_ROW)]
 class SegmentIn(Strict):
     """`version` is the row's that was seen: a row that somebody has written since is not overwritten. `writer` names
     the tab or program, and `writer_edit` counts what it writes: what is sent again is then known. `focus` is the row
-    under the cursor, which the model is to leave alone. With `ask`, a row in which something looks wrong is saved, but
+    being written, which the model is to leave alone. With `ask`, a row in which something looks wrong is saved, but
     not confirmed or reviewed: the answer has its `findings`, and whoever sends it again without `ask` has seen them.
     `person` is the name of whoever writes, and `act` how the text came about, for undoing by steps."""
 
@@ -330,7 +330,7 @@ def routes(service: Service) -> APIRouter:
     def accept_all(project: str, document: str, body: SeenRowsIn) -> Json:
         return settled(*workbench.accept_changes(checked(project, document), body.versions()))
 
-    @router.post("/{project}/documents/{document}/focus", summary="Where the cursor is", status_code=204)
+    @router.post("/{project}/documents/{document}/focus", summary="Which row is being written", status_code=204)
     def focus(project: str, document: str, body: FocusIn) -> None:
         workbench.focus(checked(project, document), body.position, body.writer)
         if body.position is not None:

@@ -73,7 +73,7 @@ class Workbench:
             self._filling[document] = self.service.engine.run(self._fill(document))
 
     def focus(self, document: str, position: int | None, writer: str | None = None) -> None:
-        """The row under the cursor of a tab, which the model leaves alone; None: no row any more."""
+        """The row that somebody writes in a tab, which the model leaves alone; None: no row any more."""
         with self._lock:
             cursors = self._cursors[document]
             if position is None:

@@ -1,7 +1,7 @@
 // @ts-check
 /* Documents: opening one and hearing its news, adding others, drawing its head. */
 
-import { forgetAlternatives } from "./alternatives.js";
+import { forgetAlternatives, showAlternatives } from "./alternatives.js";
 import { changedRows, drawChanges } from "./changes.js";
 import { refreshConsistency } from "./consistency.js";
 import { $, count } from "./elements.js";
@@ -13,7 +13,7 @@ import { drawRows } from "./rows.js";
 import { LATEST_DOCUMENT, openProject } from "./projects.js";
 import { drafts, recover, shown, tab, takeRows } from "./saving.js";
 import { ask, attempt, documentPath, projectPath } from "./server.js";
-import { change, isApproved, say, state, tell, warn } from "./store.js";
+import { change, isApproved, isChanged, say, state, tell, warn } from "./store.js";
 import { drawTerm } from "./terms.js";
 
 /** @typedef {import("./store.js").Row} Row */
@@ -113,6 +113,8 @@ function takeNews() {
   const rows = [...news.values()];
   news.clear();
   if (rows.length) takeRows(rows);
+  const under = rows.find((row) => row.position === state.focus);
+  if (under && isChanged(shown(under))) showAlternatives(under.position);
 }
 
 /** Says when another window writes the row that holds the cursor, or opens a confirmed one. @param {Row} row */

@@ -46,6 +46,7 @@ function type(field) {
   if (undoPoint?.position !== position) undoPoint = { position, target: before.target, state: before.state };
   if (isApproved(before)) say(`Row ${position + 1} is open again. Ctrl+Enter confirms it, Esc undoes what you typed.`);
   keepRow(position, field.value, "edited", false, acting);
+  hold(position);
   if (typed && typed.position !== position) sendTyped();
   clearTimeout(typed?.timer);
   const since = typed?.since ?? performance.now();
@@ -95,7 +96,7 @@ export function confirmRow(position, goOn, wanted = "confirmed") {
   const isOpen = (/** @type {import("./store.js").Row} */ row) => row.position !== position && !isApproved(row) && isListed(row.position);
   const next = rows.find((row) => row.position > position && isOpen(row)) ?? rows.find(isOpen);
   change((now) => {
-    if (goOn && next) now.focus = next.position; // told with the confirmation, so that the row is left alone
+    if (goOn && next) now.focus = next.position;
   });
   write(position, target, wanted, knownOf(position) === undefined);
   undoPoint = null;
@@ -152,14 +153,17 @@ function undo(position) {
   say(`Row ${position + 1} is as it was.`);
 }
 
-/* Where the cursor is, one message after the other: an older one never overtakes a newer. */
+/** The row that the model leaves alone, as this tab has told: from the first key in it on. @type {number | null} */
+let held = null;
+/* One message after the other: an older one never overtakes a newer. */
 let telling = Promise.resolve();
-/** @param {number | null} position */
-function tellFocus(position) {
-  if (!state.document) return;
+/** Tells which row somebody writes in, if any: until then it follows what is confirmed. @param {number | null} position */
+function hold(position) {
+  if (!state.document || position === held) return;
+  held = position;
   const path = `${documentPath()}/focus`;
   telling = telling.then(async () => {
-    await attempt("Where the cursor is was not told", () => ask("POST", path, { position, writer: tab }));
+    await attempt("Which row is being written was not told", () => ask("POST", path, { position, writer: tab }));
   });
 }
 
@@ -220,7 +224,7 @@ export function setUpEditing() {
     change((now) => {
       now.focus = position;
     });
-    tellFocus(position);
+    hold(null);
     rememberCursor(position);
     showAlternatives(position);
     lookAt(position);
@@ -233,8 +237,7 @@ export function setUpEditing() {
     change((now) => {
       if (now.focus === position) now.focus = null;
     });
-    const next = event.relatedTarget;
-    if (!(next instanceof HTMLTextAreaElement && next.closest("#rows"))) tellFocus(state.focus); // else the next one tells
+    hold(null);
   });
   rows.addEventListener("keydown", (event) => {
     const field = fieldOf(event);

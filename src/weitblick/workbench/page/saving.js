@@ -24,7 +24,7 @@ export const drafts = new Drafts({ tab, storage: localStorage, send, answered, u
 
 /** @param {import("./drafts.js").Draft} draft @returns {Promise<import("./drafts.js").Answer>} */
 async function send({ path, target, state: wanted, version, number, ask: asks, act }) {
-  const body = { target, state: wanted, version, writer: tab, writer_edit: number, focus: state.focus, ask: Boolean(asks), person: person(), act };
+  const body = { target, state: wanted, version, writer: tab, writer_edit: number, ask: Boolean(asks), person: person(), act };
   try {
     const row = await ask("PUT", path, body, { keepalive: JSON.stringify(body).length * 3 < MOST_KEPT_ALIVE });
     return { kind: "saved", row };
