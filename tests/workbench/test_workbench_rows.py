@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,6 +127,28 @@ def test_several_rows_are_chosen_and_acted_on_as_one_step(story: Story) -> None:
     page.keyboard.press("Alt+r")
     story.until(lambda: states(story)[1:] == ["reviewed"] * 3)
     page.wait_for_selector("#chosen", state="hidden")
+
+
+def test_a_review_goes_out_and_comes_back(story: Story, tmp_path: Path) -> None:
+    page = story.open_text().page
+    story.put(1, "Sie sind hoch.", "confirmed")
+    story.until(lambda: story.state(1) == "confirmed")
+    page.click("#export-button")
+    with page.expect_download() as download:
+        page.click("#export-links a:text-is('XLIFF')")
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    (tmp_path / "back.xlf").write_text(text.replace(">Sie sind hoch.<", ">Sie sind sehr hoch.<"), encoding="utf-8")
+    page.set_input_files("#review-file", tmp_path / "back.xlf")
+    story.until(lambda: story.text(1) == "Sie sind sehr hoch.")
+    assert story.state(1) == "edited"
+    assert "1 row edited" in story.said()
+    page.click("#undo-button")
+    story.until(lambda: (story.text(1), story.state(1)) == ("Sie sind hoch.", "confirmed"))
+    (tmp_path / "other.xlf").write_text("<xliff/>")
+    page.click("#export-button")
+    page.set_input_files("#review-file", tmp_path / "other.xlf")
+    story.until(lambda: "has no rows of a review" in page.inner_text("#export-dialog .dialog-status"))
+    assert serious(page) == []
 
 
 @pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE], ids=["desk", "phone"])

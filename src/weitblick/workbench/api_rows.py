@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from weitblick.workbench.api_projects import MOST_PERSON, MOST_ROW, ByIn, Json, Row, SeenRowsIn, Version, settled
 from weitblick.workbench.checks import finding_json
 from weitblick.workbench.errors import Refused
+from weitblick.workbench.parameters import parameters, string, upload
+from weitblick.workbench.requests import file_body
 from weitblick.workbench.row_acts import Act
 from weitblick.workbench.schema import Write
 from weitblick.workbench.service import Service
 from weitblick.workbench.steps import Direction, Stepped, steps_of
+from weitblick.workbench.transfer import file_name
 from weitblick.workbench.workbench import segment_json
 
 MOST_COMMENT = 10_000
@@ -79,6 +83,18 @@ def routes(service: Service) -> APIRouter:
     @router.post(f"{DOCUMENT}/steps/redo", summary="Do the step again that was taken back last")
     def redo(project: str, document: str, body: StepIn) -> Json:
         return stepped(checked(project, document), "redo", body)
+
+    @router.post(f"{DOCUMENT}/reviews", summary="Read a review back: a table or XLIFF", openapi_extra=file_body())
+    async def review(project: str, document: str, request: Request) -> Json:
+        checked(project, document)
+        values = await parameters(request)
+        file = upload(values)
+        name, content = file_name(file.filename), await file.read()
+        person = string(values, "person", "")[:MOST_PERSON] or None
+        by = Write("", "draft", 0, string(values, "writer", "")[:64] or None, 0, person)
+        done = await run_in_threadpool(acts.review, document, name, content, by)
+        rows = [segment_json(row) for row in done.rows]
+        return {**asdict(done), "rows": rows}
 
     @router.post(f"{ROW}/comments", summary="Comment on a row", status_code=201)
     def comment(project: str, document: str, position: Row, body: CommentIn) -> Json:

@@ -40,7 +40,8 @@ const LETTERS = /** @type {const} */ ([
 /** Kind, name, what it is, and what is still missing for it. @type {[string, string, string, () => string][]} */
 const EXPORTS = [
   ["file", "Translated file", "the file as it came, with the translation in place of its text", () => (hasRow("empty") ? "not all rows are translated yet" : "")],
-  ["xliff", "XLIFF", "every row and its state, for other translation tools", () => ""],
+  ["xliff", "XLIFF", "every row, its state and its comments, for other translation tools; can be read back", () => ""],
+  ["review", "Review table", "every row in a table for Word, to be changed and commented there; can be read back", () => ""],
   ["tmx", "TMX", "the confirmed rows, as a translation memory", () => (hasRow("confirmed") || hasRow("reviewed") ? "" : "no row is confirmed yet")],
   ["jsonl", "JSONL", "every row and its state, for the commands of weitblick", () => ""],
 ];
