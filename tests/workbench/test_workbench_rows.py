@@ -186,3 +186,10 @@ def test_rows_with_everything_fit_and_axe_finds_nothing_serious(story: Story, si
     assert serious(page) == []
     page.keyboard.press("Alt+c")
     assert serious(page) == []
+    page.keyboard.press("Escape")
+    page.click("#statistics-button")
+    page.click("#statistics-project")
+    story.until(lambda: "85-94 %" in page.inner_text("#statistics-body"))
+    picture(page, f"statistics-{size['width']}")
+    assert page.evaluate("document.getElementById('statistics-dialog').scrollWidth <= innerWidth")
+    assert serious(page) == []

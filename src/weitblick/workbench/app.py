@@ -15,7 +15,17 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from weitblick import __version__
 from weitblick.translation.translator import Translator
-from weitblick.workbench import api_projects, api_rows, api_searching, api_terms, api_v1, deepl, errors, libretranslate
+from weitblick.workbench import (
+    api_projects,
+    api_rows,
+    api_searching,
+    api_statistics,
+    api_terms,
+    api_v1,
+    deepl,
+    errors,
+    libretranslate,
+)
 from weitblick.workbench.metrics import CountRequests
 from weitblick.workbench.requests import Limits
 from weitblick.workbench.security import Guard, Secure
@@ -100,7 +110,7 @@ def create_app(
     app.state.service = service
     errors.install(app)
     # A path is looked up in this order, which takes time.
-    for module in (api_v1, libretranslate, deepl, api_projects, api_rows, api_searching, api_terms):
+    for module in (api_v1, libretranslate, deepl, api_projects, api_rows, api_statistics, api_searching, api_terms):
         routes = module.routes(service)
         if not projects:
             routes.routes = [route for route in routes.routes if getattr(route, "path", None) in STATELESS]

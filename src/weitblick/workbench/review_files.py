@@ -26,7 +26,7 @@ from weitblick.workbench.schema import Segment, State
 MARK = re.compile(r"(\d{1,9})\.(\d{1,15})\.([0-9a-f]{8})")
 TABLE_MARK = re.compile(rf"\[{MARK.pattern}\]")
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-COLUMNS = ((700, "No."), (4700, "Source"), (4700, "Translation"), (1300, "State"), (2600, "Comments"))
+COLUMNS = ((700, "No."), (4700, "Source"), (4700, "Translation"), (1700, "State"), (2200, "Comments"))
 """Widths, in twentieths of a point, and titles."""
 TYPES = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">\

@@ -18,6 +18,7 @@ import { setUpReviews } from "./reviews.js";
 import { actOn, chooseNone, go, setUpRowActs } from "./row_acts.js";
 import { setUpSaving } from "./saving.js";
 import { ask, attempt } from "./server.js";
+import { setUpStatistics } from "./statistics.js";
 import { change, drawWith, state } from "./store.js";
 import { openTerm, setUpTerms } from "./terms.js";
 
@@ -114,6 +115,7 @@ setUpReplacing();
 setUpRowActs();
 setUpComments();
 setUpReviews();
+setUpStatistics();
 setUpTerms();
 setUpExplaining();
 document.addEventListener("keydown", actOnKey);
