@@ -14,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from weitblick.documents.document import Sentence
+from weitblick.files.inline_marks import InlineMark, missing_placeholders, target_marks
 from weitblick.workbench.database import FILE
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.schema import MIGRATIONS, Segment, Write
@@ -418,3 +419,34 @@ def test_the_distance_is_from_the_last_draft(store: Store) -> None:
     assert figures.distance.unchanged_rows == 1
     tomorrow = document_statistics(store, document, time.time() + 86400)
     assert (figures.today.rows, tomorrow.today.rows) == (2, 0)
+
+
+# Tags and placeholders
+
+
+def test_placeholders_and_formatting_have_their_places(client: TestClient) -> None:
+    url = upload(client, "a.html", "<p>The <b>red</b> house has {count} rooms &amp; %s.</p><p><i>Thank you.</i></p>")
+    source = rows_of(client, url)[0]["source"]
+    marks = client.get(f"{url}/tags").json()["rows"]
+    assert set(marks) == {"0"}  # what is around a whole sentence is nobody's choice
+    found = [(source[mark["start"] : mark["end"]], mark["kind"], mark["automatic"]) for mark in marks["0"]]
+    assert ("red", "format", True) in found
+    assert next(one for one in found if one[1] == "placeholder") == ("{count}", "placeholder", False)
+    assert "%s" in [text for text, *_ in found]
+    target = "Das rote Haus hat {count} Zimmer."
+    answer = client.post(f"{url}/segments/0/tags", json={"target": target}).json()
+    there = [(target[mark["start"] : mark["end"]], mark["kind"], mark["automatic"]) for mark in answer["target"]]
+    assert there == [("rote", "format", True), ("{count}", "placeholder", False)]
+    assert answer["missing"][-1] == "%s"
+    written = client.get(f"{url}/segments/0/edits").json()
+    client.post(f"{url}/segments/0/tags", json={"target": "nothing"})
+    assert client.get(f"{url}/segments/0/edits").json() == written  # nothing is saved
+    put(client, url, 0, target, "confirmed")
+    assert "<b>rote</b>" in client.get(f"{url}/export/file").text
+
+
+def test_marks_of_a_translation_are_each_placeholder_once() -> None:
+    marks = [InlineMark(0, 2, "placeholder", "%s"), InlineMark(3, 5, "placeholder", "%s")]
+    assert [mark.start for mark in target_marks(marks, "%s und %s oder %s", None)] == [0, 7]
+    assert missing_placeholders(marks, "nur %s") == ["%s"]
+    assert missing_placeholders(marks, "") == ["%s", "%s"]

@@ -151,6 +151,40 @@ def test_a_review_goes_out_and_comes_back(story: Story, tmp_path: Path) -> None:
     assert serious(page) == []
 
 
+def test_tags_are_seen_in_both_columns_and_inserted_in_order(story: Story) -> None:
+    page = story.page
+    story.open_text()
+    html = b"<p>The <b>red</b> house has {count} rooms for {name}.</p><p>Thank you.</p>"
+    with story.program() as client:
+        path = f"/v1/projects/{story.project}/documents"
+        story.document = client.post(path, files={"file": ("a.html", html)}).json()["id"]
+    page.goto(f"{story.address}/#{story.document}")
+    page.reload()
+    story.translated()
+    story.until(lambda: story.row(0).locator(".tag-marks .is-placeholder").count() == 2)
+    assert page.evaluate("[...CSS.highlights.get('weitblick-placeholder')].map(String)") == ["{count}", "{name}"]
+    assert page.evaluate("[...CSS.highlights.get('weitblick-format')].map(String)") == ["red"]
+    story.point_at_source(0)  # its words are elements then
+    story.until(lambda: story.row(0).locator(".source .w").count() > 3)
+    assert page.evaluate("[...CSS.highlights.get('weitblick-format')].map(String)") == ["red"]
+    assert "1 tag auto" in story.row(0).inner_text()
+    story.field(0).fill("Das rote Haus hat ")
+    assert story.row(0).locator(".missing button").all_inner_texts() == ["{count}", "{name}"]
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Alt+i")
+    page.keyboard.type(" Zimmer für ")
+    story.row(0).locator(".missing button").click()
+    assert story.text(0) == "Das rote Haus hat {count} Zimmer für {name}"
+    assert story.row(0).locator(".missing").is_hidden()
+    story.until(lambda: story.row(0).locator(".tag-marks .is-format").count() == 1)
+    assert story.row(0).locator(".tag-marks .is-format").get_attribute("data-text") == "rote"
+    picture(page, "tags")
+    assert serious(page) == []
+    page.set_viewport_size(PHONE)
+    picture(page, "tags-phone")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE], ids=["desk", "phone"])
 def test_rows_with_everything_fit_and_axe_finds_nothing_serious(story: Story, size: dict[str, int]) -> None:
     page = story.open_text().page

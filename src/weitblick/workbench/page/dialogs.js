@@ -17,6 +17,7 @@ const KEYS = /** @type {const} */ ([
   [["Alt", "C"], "comment on the row"],
   [["Alt", "S"], "copy the source"],
   [["Alt", "Delete"], "clear the translation"],
+  [["Alt", "I"], "insert the next placeholder of the source that is missing"],
   [["Alt", "M"], "what differs from the sentence that was matched"],
   [["Shift", "Alt", "↑ ↓"], "choose several rows, also by their numbers; the keys above are for all of them"],
   [["Ctrl", "Z"], "take back what was typed, then the latest step"],

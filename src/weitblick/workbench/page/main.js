@@ -20,6 +20,7 @@ import { setUpSaving } from "./saving.js";
 import { ask, attempt } from "./server.js";
 import { setUpStatistics } from "./statistics.js";
 import { change, drawWith, state } from "./store.js";
+import { insertNext } from "./tags.js";
 import { openTerm, setUpTerms } from "./terms.js";
 
 const THEME = "weitblick.theme"; // where the browser remembers the colours
@@ -48,6 +49,7 @@ const ALT = {
   KeyT: openTerm,
   KeyR: () => actOn("review"),
   KeyC: () => openComment(state.focus),
+  KeyI: insertNext,
   KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
 };
 
