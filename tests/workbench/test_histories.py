@@ -29,8 +29,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from weitblick.documents.document import Sentence
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.memories import Memories
-from weitblick.workbench.schema import Segment, Write
+from weitblick.workbench.row_acts import Act
+from weitblick.workbench.schema import APPROVED, Segment, Write
 from weitblick.workbench.service import Service
+from weitblick.workbench.steps import Direction, steps_of
 from weitblick.workbench.store import Store
 from weitblick.workbench.workbench import Workbench
 
@@ -143,9 +145,26 @@ class Tab:
 
 SIDES = st.sampled_from(["left", "right"])
 PLACES = st.sampled_from([0, 0, 0, 1])
-ACTS = st.sampled_from(["type"] * 4 + ["type and confirm"] * 3 + ["confirm"] * 2 + ["reopen", "confirm nothing"])
+ACTS = st.sampled_from(
+    ["type"] * 4 + ["type and confirm"] * 3 + ["confirm"] * 2 + ["review"] * 2 + ["reopen", "confirm nothing"]
+)
 OFTEN = ["work"] * 8 + ["request"] * 4 + ["hear"] * 2 + ["decide"] * 2 + ["reload"] * 2 + ["model"] * 2
-KINDS = st.sampled_from([*OFTEN, "late", "retry", "crash", "connect", "settle", "settle all"])
+KINDS = st.sampled_from(
+    [
+        *OFTEN,
+        "late",
+        "retry",
+        "crash",
+        "connect",
+        "settle",
+        "settle all",
+        "comment",
+        "comment",
+        "step",
+        "step",
+        "several",
+    ]
+)
 FATES = st.sampled_from(["arrives"] * 6 + ["is lost", "loses its answer", "is too much", "kills", "kills afterwards"])
 
 
@@ -161,6 +180,7 @@ class Histories(RuleBasedStateMachine):
         self.owed: dict[str, int] = {}  # texts that were typed, and nobody has given up: their rows
         self.seen: dict[tuple[str, str], frozenset[Seen]] = {}  # by tab and path: what the writer of its draft has seen
         self.seen_by: dict[tuple[str, int], frozenset[Seen]] = {}  # the same by tab and number, when that was written
+        self.comments: dict[int, tuple[int, str]] = {}  # that nobody has deleted: their rows and texts
         for side in self.tabs:
             self.open(side)
 
@@ -190,6 +210,12 @@ class Histories(RuleBasedStateMachine):
                 self.model_changes_a_draft(position)
             case "settle":
                 self.settle(side, position, "keep" if flag else "accept")
+            case "comment":
+                self.comment(side, position, which)
+            case "step":
+                self.go(side, "undo" if flag else "redo")
+            case "several":
+                self.several(side, "confirm" if flag else "clear")
             case "settle all":
                 self.settle_all(side, "undo_changes" if flag else "accept_changes")
 
@@ -254,7 +280,9 @@ class Histories(RuleBasedStateMachine):
             self.write(tab, position, " ", "confirmed")
         if act in ("confirm", "type and confirm") and not (draft and draft["stopped"] == "conflict") and text.strip():
             self.write(tab, position, text, "confirmed")
-        elif act == "reopen" and state == "confirmed" and not draft:
+        elif act == "review" and not draft and text.strip():
+            self.write(tab, position, text, "reviewed")
+        elif act == "reopen" and state in APPROVED and not draft:
             self.write(tab, position, text, "edited")
         if act != "type" or fate is not None:
             self.browser.do("send", tab=tab.name, path=f"{PREFIX}{position}")
@@ -324,7 +352,7 @@ class Histories(RuleBasedStateMachine):
         after = self.server.rows()[position]
         if after != before:
             assert (after.target, after.state) == (draft["target"], draft["state"])
-            if before.state == "confirmed":
+            if before.is_approved:
                 seen = self.seen_by[draft["tab"], draft["number"]]
                 assert (before.target, before.state) in seen, "a confirmed text was overwritten unseen"
         return answer
@@ -370,7 +398,67 @@ class Histories(RuleBasedStateMachine):
                 if old.position not in seen or old.version != seen[old.position]:
                     assert new == old
 
+    # Comments, steps, several rows
+
+    def comment(self, side: str, position: int, which: int) -> None:
+        """Somebody comments on a row, or changes or deletes a comment that may have changed since it was seen."""
+        tab, bench, document = self.tabs[side], self.server.bench, self.server.document
+        if tab is None:
+            return
+        known, by = tab.rows[position]["comments"], Write("", "draft", 0, tab.name)
+        text = f"Comment {next(self.texts)}." if which else None
+        if not known or which > 3:
+            row = bench.acts.comment(document, position, text or "New.", by)
+            self.comments[row.comments[-1].id] = (position, row.comments[-1].text)
+            return
+        one = known[which % len(known)]
+        row = self.server.rows()[position]
+        now = next((comment for comment in row.comments if comment.id == one["id"]), None)
+        try:
+            bench.acts.change_comment(document, position, one["id"], text, one["version"], by)
+        except Refused:
+            assert now is None or now.version != one["version"]
+            assert self.server.rows()[position] == row
+            return
+        assert now is not None
+        assert now.version == one["version"]
+        self.comments.pop(one["id"])
+        if text is not None:
+            self.comments[one["id"]] = (position, text)
+
+    def go(self, side: str, direction: Direction) -> None:
+        """Somebody takes the latest step back or does it again. Rows that have changed since are left."""
+        tab, store, document = self.tabs[side], self.server.store, self.server.document
+        steps = steps_of(store, document)
+        step = steps.undo if direction == "undo" else steps.redo
+        if tab is None or step is None:
+            return
+        before = self.server.rows()
+        done = self.server.bench.acts.go(document, direction, step.id, Write("", "draft", 0))
+        changed = {row.position for row in done.rows}
+        for old, new in zip(before, self.server.rows(), strict=True):
+            assert new == old or old.position in changed
+        again = steps_of(store, document)
+        assert (again.redo if direction == "undo" else again.undo) is not None
+        self.comments = {one.id: (row.position, one.text) for row in self.server.rows() for one in row.comments}
+
+    def several(self, side: str, act: Act) -> None:
+        """All rows at once, as a tab has seen them. Approved text is not cleared."""
+        tab = self.tabs[side]
+        if tab is None:
+            return
+        before = self.server.rows()
+        seen = {row["position"]: row["version"] for row in tab.rows}
+        self.server.bench.acts.several(self.server.document, act, seen, Write("", "draft", 0))
+        for old, new in zip(before, self.server.rows(), strict=True):
+            assert new == old or (old.version == seen[old.position] and not old.is_approved)
+
     # What always holds
+
+    @invariant()
+    def comments_are_what_was_said_last(self) -> None:
+        found = {one.id: (row.position, one.text) for row in self.server.rows() for one in row.comments}
+        assert found == self.comments
 
     @invariant()
     def nothing_typed_is_lost(self) -> None:
@@ -386,7 +474,7 @@ class Histories(RuleBasedStateMachine):
         if (rows, self.server.store) == self.checked:
             return
         self.checked = rows, self.server.store
-        confirmed = {(row.source, row.target) for row in rows if row.state == "confirmed"}
+        confirmed = {(row.source, row.target) for row in rows if row.is_approved}
         assert {(pair.source, pair.target) for pair in self.server.memories.of(self.server.project)} == confirmed
         for row in rows:
             history = self.server.store.edits(self.server.document, row.position)

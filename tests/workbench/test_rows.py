@@ -14,9 +14,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from weitblick.documents.document import Sentence
+from weitblick.files.inline_marks import InlineMark, missing_placeholders, target_marks
 from weitblick.workbench.database import FILE
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.schema import MIGRATIONS, Segment, Write
+from weitblick.workbench.statistics import document_statistics
 from weitblick.workbench.steps import go, steps_of
 from weitblick.workbench.store import Store
 
@@ -364,3 +366,87 @@ def test_rows_say_where_their_drafts_come_from(client: TestClient) -> None:
     assert rows[5]["matched_source"] == "The committee has adopted the report."
     assert origins[6] == ("repetition", None)
     assert put(client, url, 5, "Der Haushalt.", "edited")["match"] == 85  # it still comes from there
+
+
+# Statistics
+
+
+def test_statistics_add_up_by_match_state_day_and_distance(client: TestClient) -> None:
+    first = upload(client, "=a.txt", "The committee has adopted the report.\n\nWe agree.\n\nWe agree.\n")
+    put(client, first, 0, "Der Ausschuss hat den Bericht angenommen.", "confirmed")
+    project = first.rpartition("/documents/")[0]
+    added = client.post(f"{project}/documents", data={"text": "The committee has adopted the budget.", "name": "b.txt"})
+    second = f"{project}/documents/{added.json()['id']}"
+    end = time.monotonic() + 120
+    while rows_of(client, second)[0]["origin"] != "fuzzy":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    draft = rows_of(client, first)[1]["target"]
+    put(client, first, 1, f"{draft} Ja", "reviewed")
+    of_first = client.get(f"{first}/statistics").json()
+    assert of_first["total"] == {"rows": 3, "words": 10, "characters": 55}
+    assert {name: one["words"] for name, one in of_first["classes"].items() if one["rows"]} == {
+        "new": 8,
+        "repetition": 2,
+    }
+    assert {name: one["words"] for name, one in of_first["states"].items() if one["rows"]} == {
+        "draft": 2,
+        "confirmed": 6,
+        "reviewed": 2,
+    }
+    assert of_first["today"] == {"rows": 2, "words": 8, "characters": 46}
+    assert of_first["distance"]["rows"] == 2
+    assert of_first["distance"]["changed"] >= 1
+    whole = client.get(f"{project}/statistics").json()
+    assert whole["classes"]["85-94 %"] == {"rows": 1, "words": 6, "characters": 37}
+    assert whole["total"]["words"] == sum(one["total"]["words"] for one in whole["documents"]) == 16
+    for kind in ("classes", "states"):
+        assert sum(one["words"] for one in whole[kind].values()) == 16
+    lines = client.get(f"{project}/statistics", params={"format": "csv"}).text.splitlines()
+    assert "'=a.txt,class,repetition,1,2,9" in lines
+    assert "b.txt,state,draft,1,6,37" in lines
+
+
+def test_the_distance_is_from_the_last_draft(store: Store) -> None:
+    document = document_of(store, "Das ist gut.", "Eins.")
+    row = store.segment(document, 0)
+    store.translate(document, 0, "Das ist sehr gut.", row)
+    write(store, document, 0, "Dies ist sehr gut.", "edited")
+    write(store, document, 0, "Dies ist sehr gut!", "confirmed")
+    write(store, document, 1, "Eins.", "confirmed")
+    figures = document_statistics(store, document)
+    assert (figures.distance.rows, figures.distance.changed, figures.distance.words) == (2, 2, 7)
+    assert figures.distance.unchanged_rows == 1
+    tomorrow = document_statistics(store, document, time.time() + 86400)
+    assert (figures.today.rows, tomorrow.today.rows) == (2, 0)
+
+
+# Tags and placeholders
+
+
+def test_placeholders_and_formatting_have_their_places(client: TestClient) -> None:
+    url = upload(client, "a.html", "<p>The <b>red</b> house has {count} rooms &amp; %s.</p><p><i>Thank you.</i></p>")
+    source = rows_of(client, url)[0]["source"]
+    marks = client.get(f"{url}/tags").json()["rows"]
+    assert set(marks) == {"0"}  # what is around a whole sentence is nobody's choice
+    found = [(source[mark["start"] : mark["end"]], mark["kind"], mark["automatic"]) for mark in marks["0"]]
+    assert ("red", "format", True) in found
+    assert next(one for one in found if one[1] == "placeholder") == ("{count}", "placeholder", False)
+    assert "%s" in [text for text, *_ in found]
+    target = "Das rote Haus hat {count} Zimmer."
+    answer = client.post(f"{url}/segments/0/tags", json={"target": target}).json()
+    there = [(target[mark["start"] : mark["end"]], mark["kind"], mark["automatic"]) for mark in answer["target"]]
+    assert there == [("rote", "format", True), ("{count}", "placeholder", False)]
+    assert answer["missing"][-1] == "%s"
+    written = client.get(f"{url}/segments/0/edits").json()
+    client.post(f"{url}/segments/0/tags", json={"target": "nothing"})
+    assert client.get(f"{url}/segments/0/edits").json() == written  # nothing is saved
+    put(client, url, 0, target, "confirmed")
+    assert "<b>rote</b>" in client.get(f"{url}/export/file").text
+
+
+def test_marks_of_a_translation_are_each_placeholder_once() -> None:
+    marks = [InlineMark(0, 2, "placeholder", "%s"), InlineMark(3, 5, "placeholder", "%s")]
+    assert [mark.start for mark in target_marks(marks, "%s und %s oder %s", None)] == [0, 7]
+    assert missing_placeholders(marks, "nur %s") == ["%s"]
+    assert missing_placeholders(marks, "") == ["%s", "%s"]

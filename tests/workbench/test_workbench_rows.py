@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,6 +129,62 @@ def test_several_rows_are_chosen_and_acted_on_as_one_step(story: Story) -> None:
     page.wait_for_selector("#chosen", state="hidden")
 
 
+def test_a_review_goes_out_and_comes_back(story: Story, tmp_path: Path) -> None:
+    page = story.open_text().page
+    story.put(1, "Sie sind hoch.", "confirmed")
+    story.until(lambda: story.state(1) == "confirmed")
+    page.click("#export-button")
+    with page.expect_download() as download:
+        page.click("#export-links a:text-is('XLIFF')")
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    (tmp_path / "back.xlf").write_text(text.replace(">Sie sind hoch.<", ">Sie sind sehr hoch.<"), encoding="utf-8")
+    page.set_input_files("#review-file", tmp_path / "back.xlf")
+    story.until(lambda: story.text(1) == "Sie sind sehr hoch.")
+    assert story.state(1) == "edited"
+    assert "1 row edited" in story.said()
+    page.click("#undo-button")
+    story.until(lambda: (story.text(1), story.state(1)) == ("Sie sind hoch.", "confirmed"))
+    (tmp_path / "other.xlf").write_text("<xliff/>")
+    page.click("#export-button")
+    page.set_input_files("#review-file", tmp_path / "other.xlf")
+    story.until(lambda: "has no rows of a review" in page.inner_text("#export-dialog .dialog-status"))
+    assert serious(page) == []
+
+
+def test_tags_are_seen_in_both_columns_and_inserted_in_order(story: Story) -> None:
+    page = story.page
+    story.open_text()
+    html = b"<p>The <b>red</b> house has {count} rooms for {name}.</p><p>Thank you.</p>"
+    with story.program() as client:
+        path = f"/v1/projects/{story.project}/documents"
+        story.document = client.post(path, files={"file": ("a.html", html)}).json()["id"]
+    page.goto(f"{story.address}/#{story.document}")
+    page.reload()
+    story.translated()
+    story.until(lambda: story.row(0).locator(".tag-marks .is-placeholder").count() == 2)
+    assert page.evaluate("[...CSS.highlights.get('weitblick-placeholder')].map(String)") == ["{count}", "{name}"]
+    assert page.evaluate("[...CSS.highlights.get('weitblick-format')].map(String)") == ["red"]
+    story.point_at_source(0)  # its words are elements then
+    story.until(lambda: story.row(0).locator(".source .w").count() > 3)
+    assert page.evaluate("[...CSS.highlights.get('weitblick-format')].map(String)") == ["red"]
+    assert "1 tag auto" in story.row(0).inner_text()
+    story.field(0).fill("Das rote Haus hat ")
+    assert story.row(0).locator(".missing button").all_inner_texts() == ["{count}", "{name}"]
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Alt+i")
+    page.keyboard.type(" Zimmer für ")
+    story.row(0).locator(".missing button").click()
+    assert story.text(0) == "Das rote Haus hat {count} Zimmer für {name}"
+    assert story.row(0).locator(".missing").is_hidden()
+    story.until(lambda: story.row(0).locator(".tag-marks .is-format").count() == 1)
+    assert story.row(0).locator(".tag-marks .is-format").get_attribute("data-text") == "rote"
+    picture(page, "tags")
+    assert serious(page) == []
+    page.set_viewport_size(PHONE)
+    picture(page, "tags-phone")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE], ids=["desk", "phone"])
 def test_rows_with_everything_fit_and_axe_finds_nothing_serious(story: Story, size: dict[str, int]) -> None:
     page = story.open_text().page
@@ -162,4 +219,11 @@ def test_rows_with_everything_fit_and_axe_finds_nothing_serious(story: Story, si
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert serious(page) == []
     page.keyboard.press("Alt+c")
+    assert serious(page) == []
+    page.keyboard.press("Escape")
+    page.click("#statistics-button")
+    page.click("#statistics-project")
+    story.until(lambda: "85-94 %" in page.inner_text("#statistics-body"))
+    picture(page, f"statistics-{size['width']}")
+    assert page.evaluate("document.getElementById('statistics-dialog').scrollWidth <= innerWidth")
     assert serious(page) == []

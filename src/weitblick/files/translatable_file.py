@@ -16,6 +16,7 @@ from weitblick.files.blocks import BREAK, Block, Edit, Note, Notes, Said
 from weitblick.files.checks.numerals import converted
 from weitblick.files.encoding import Encoding, name_of, unholdable
 from weitblick.files.flows import flows_of
+from weitblick.files.inline_marks import InlineMark, source_marks
 from weitblick.files.masked_document import BY_RULE, Align, MaskedDocument, align_by_places
 from weitblick.files.masking import Reading
 from weitblick.files.rendering import FlowSentence, TranslatedFlow, sentences_of
@@ -158,6 +159,10 @@ class TranslatableFile(MaskedDocument):
         """Of each sentence, the signs of the file that it does not show (the * of `price*`): a draft has them when it
         is written, a confirmed translation only those that were typed."""
         return [tuple(code.shown for code in self._flows[one.flow].signs_in(one.stretch)) for one in self._units]
+
+    def marks(self) -> list[list[InlineMark]]:
+        """Of each sentence, placeholders and formatting, with their places in what people read."""
+        return [source_marks(unit.mask, self._flows[unit.flow], unit.stretch) for unit in self._units]
 
     def limits(self) -> list[tuple[float, int] | None]:
         """For how many seconds each sentence of subtitles is seen, of however many cues, and on how many lines of them;

@@ -23,7 +23,7 @@ from weitblick.workbench.requests import file_body
 from weitblick.workbench.scheduler import unless_gone
 from weitblick.workbench.schema import APPROVED, Segment, Write
 from weitblick.workbench.service import Service
-from weitblick.workbench.transfer import EXPORTS, export, export_file, file_name, read_pairs, read_upload
+from weitblick.workbench.transfer import EXPORTS, Exported, export, export_file, file_name, read_pairs, read_upload
 from weitblick.workbench.workbench import segment_json
 
 MOST_TARGET = 20_000
@@ -239,7 +239,7 @@ def routes(service: Service) -> APIRouter:
             return attachment(
                 *await service.scheduler.call(lambda: export_file(name, rows, file, service.languages, align))
             )
-        return attachment(*export(kind, name, [(name, rows)], service.languages))
+        return attachment(*export(kind, name, [Exported(document, name, rows)], service.languages))
 
     # Rows
 

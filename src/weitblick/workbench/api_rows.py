@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
-from weitblick.workbench.api_projects import MOST_PERSON, MOST_ROW, ByIn, Json, Row, SeenRowsIn, Version, settled
+from weitblick.files.inline_marks import missing_placeholders, target_marks
+from weitblick.workbench.api_projects import (
+    MOST_PERSON,
+    MOST_ROW,
+    MOST_TARGET,
+    ByIn,
+    Json,
+    Row,
+    SeenRowsIn,
+    Version,
+    settled,
+)
+from weitblick.workbench.api_v1 import Strict
 from weitblick.workbench.checks import finding_json
 from weitblick.workbench.errors import Refused
+from weitblick.workbench.parameters import parameters, string, upload
+from weitblick.workbench.requests import file_body
 from weitblick.workbench.row_acts import Act
+from weitblick.workbench.scheduler import unless_gone
 from weitblick.workbench.schema import Write
 from weitblick.workbench.service import Service
 from weitblick.workbench.steps import Direction, Stepped, steps_of
+from weitblick.workbench.transfer import file_name
 from weitblick.workbench.workbench import segment_json
 
 MOST_COMMENT = 10_000
@@ -48,6 +66,12 @@ class ChangedCommentIn(CommentIn):
     version: Version
 
 
+class TargetIn(Strict):
+    """A translation that is not saved; without one, the row's own."""
+
+    target: str | None = Field(None, max_length=MOST_TARGET)
+
+
 def routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1/projects", tags=["Rows"])
     store, acts = service.store, service.workbench.acts
@@ -79,6 +103,36 @@ def routes(service: Service) -> APIRouter:
     @router.post(f"{DOCUMENT}/steps/redo", summary="Do the step again that was taken back last")
     def redo(project: str, document: str, body: StepIn) -> Json:
         return stepped(checked(project, document), "redo", body)
+
+    @router.post(f"{DOCUMENT}/reviews", summary="Read a review back: a table or XLIFF", openapi_extra=file_body())
+    async def review(project: str, document: str, request: Request) -> Json:
+        checked(project, document)
+        values = await parameters(request)
+        file = upload(values)
+        name, content = file_name(file.filename), await file.read()
+        person = string(values, "person", "")[:MOST_PERSON] or None
+        by = Write("", "draft", 0, string(values, "writer", "")[:64] or None, 0, person)
+        done = await run_in_threadpool(acts.review, document, name, content, by)
+        rows = [segment_json(row) for row in done.rows]
+        return {**asdict(done), "rows": rows}
+
+    @router.get(f"{DOCUMENT}/tags", summary="Placeholders and formatting in the sources of a document")
+    def tags(project: str, document: str) -> Json:
+        marks = service.workbench.masks.of(checked(project, document)).marks()
+        return {"rows": {str(at): [asdict(mark) for mark in own] for at, own in enumerate(marks) if own}}
+
+    @router.post(f"{ROW}/tags", summary="Where placeholders and formatting go in a translation")
+    async def row_tags(project: str, document: str, position: Row, body: TargetIn, request: Request) -> Json:
+        row = store.segment(checked(project, document), position)
+        marks = service.workbench.masks.of(document).marks()[position]
+        target = row.target if body.target is None else body.target
+        alignment = None
+        if target.strip() and any(mark.kind == "format" for mark in marks):
+            align = partial(service.engine.translator.align, [(row.source, target)])
+            (alignment,) = await unless_gone(request, service.scheduler.call(align))
+        there = target_marks(marks, target, alignment)
+        missing = missing_placeholders(marks, target)
+        return {"source": list(map(asdict, marks)), "target": list(map(asdict, there)), "missing": missing}
 
     @router.post(f"{ROW}/comments", summary="Comment on a row", status_code=201)
     def comment(project: str, document: str, position: Row, body: CommentIn) -> Json:

@@ -21,6 +21,7 @@ from weitblick.workbench import (
     api_projects,
     api_rows,
     api_searching,
+    api_statistics,
     api_terms,
     api_v1,
     deepl,
@@ -111,7 +112,7 @@ def create_app(
     app.state.service = service
     errors.install(app)
     # A path is looked up in this order, which takes time.
-    projects_too = (api_projects, api_rows, api_searching, api_terms, api_completing, api_concordance)
+    projects_too = (api_projects, api_rows, api_searching, api_terms, api_completing, api_concordance, api_statistics)
     for module in (api_v1, libretranslate, deepl, *projects_too):
         routes = module.routes(service)
         if not projects:

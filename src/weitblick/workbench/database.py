@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -14,7 +14,7 @@ from typing import IO
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_path
 from weitblick.common.system import SYSTEM
-from weitblick.workbench.schema import TABLES, migrate, note_pair_changes
+from weitblick.workbench.schema import FIRST_TABLES, TABLES, migrate, note_pair_changes
 
 FILE = "workbench.sqlite"
 LOG = f"{FILE}-wal"
@@ -108,8 +108,10 @@ def connect(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA foreign_keys = ON")
         database.execute("PRAGMA secure_delete = ON")
         _check(database, path)
+        if int(database.execute("PRAGMA user_version").fetchone()[0]):
+            _check_tables(database, path, FIRST_TABLES)
         migrate(database, path)
-        _check_tables(database, path)
+        _check_tables(database, path, TABLES)
         note_pair_changes(database)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if isinstance(error, sqlite3.Error) and not is_damage(error):
@@ -148,7 +150,7 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
         raise UserError(f"is damaged ({found})", where=path, remedy=RECOVER)
 
 
-def _check_tables(database: sqlite3.Connection, path: Path) -> None:
+def _check_tables(database: sqlite3.Connection, path: Path, tables: Sequence[str]) -> None:
     there = {str(name) for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    if missing := [name for name in TABLES if name not in there]:
+    if missing := [name for name in tables if name not in there]:
         raise UserError(f"is no database of a workbench (no table {missing[0]})", where=path, remedy=RECOVER)

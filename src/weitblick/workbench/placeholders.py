@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
+from weitblick.files.inline_marks import InlineMark, source_marks
 from weitblick.files.masked_document import Align, MaskedDocument, MaskedPair, Translate, mask_pair
 from weitblick.files.translatable_file import TranslatableFile
 from weitblick.memory.matches import LocatedPair, Pair
@@ -64,6 +65,12 @@ class RowMask:
     def names(self, position: int) -> Mapping[str, str]:
         """What the names in a row stand for, as people read it."""
         return self._masked.names(position)
+
+    def marks(self) -> list[list[InlineMark]]:
+        """Of each row, placeholders and formatting, with their places in the source."""
+        if self.file is not None:
+            return self.file.marks()
+        return [source_marks(mask) for mask in self._masked.masks]
 
     def unmask(self, found: Mapping[int, str], align: Align, translate: Translate) -> dict[int, str]:
         """What a model says for some rows, as people read it. Rows that have lost something get a second chance; what

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from weitblick.files.checks.findings import Finding
 from weitblick.workbench import steps
+from weitblick.workbench.review_files import read_review
+from weitblick.workbench.reviews import AppliedReview, apply_review
 from weitblick.workbench.schema import Segment, State, StepKind, Write, Written
 from weitblick.workbench.store import Store
 
@@ -75,6 +78,14 @@ class RowActs:
         """Changes a comment of a row, or deletes it (None)."""
         changed = steps.change_comment(self._store, document, position, comment, text, version, by)
         return self._told(document, changed)
+
+    def review(self, document: str, name: str, content: bytes, by: Write) -> AppliedReview:
+        """Reads a review back, all of it or nothing."""
+        found = read_review(name, content)
+        check = partial(self._workbench.checks.refuse_unholdable, document)
+        applied = apply_review(self._store, document, found, by, check)
+        self._workbench.tell(document, *applied.rows)
+        return applied
 
     def _told(self, document: str, row: Segment) -> Segment:
         self._workbench.tell(document, row)

@@ -160,7 +160,9 @@ MIGRATIONS = (
 )
 """Each brings a database from the version before to the next; the first makes an empty one. Never change one that has
 been released: add another."""
-TABLES = ("projects", "documents", "segments", "edits", "pairs", "comments")
+FIRST_TABLES = ("projects", "documents", "segments", "edits", "pairs")
+"""Those of the first version."""
+TABLES = (*FIRST_TABLES, "comments")
 """The tables that a database cannot be without; each refers to earlier ones only."""
 
 

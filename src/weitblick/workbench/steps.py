@@ -155,11 +155,18 @@ def comment_on(store: Store, document: str, position: int, text: str, by: Write)
     """Adds a comment to a row, as a step."""
     with store._change() as database:
         store.segment(document, position)
-        query = "INSERT INTO comments (document, position, person, time) VALUES (?, ?, ?, ?)"
-        identity = database.execute(query, (document, position, by.person, time.time())).lastrowid or 0
         step = store.new_step(database, document, "comment", by.writer, by.person)
-        set_comment(store, database, (document, position), identity, None, text, step)
+        add_comment(store, database, (document, position), text, by.person, step)
         return store.segment(document, position)
+
+
+def add_comment(
+    store: Store, database: sqlite3.Connection, row: tuple[str, int], text: str, person: str | None, step: int
+) -> None:
+    """Adds a comment to a row as part of a step, in a transaction that is open."""
+    query = "INSERT INTO comments (document, position, person, time) VALUES (?, ?, ?, ?)"
+    identity = database.execute(query, (*row, person, time.time())).lastrowid or 0
+    set_comment(store, database, row, identity, None, text, step)
 
 
 def change_comment(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from weitblick.common.errors import UserError
@@ -26,6 +27,7 @@ from weitblick.memory.reading import read_pairs as read_memory
 from weitblick.text.carried import Alphabet
 from weitblick.workbench.errors import Refused
 from weitblick.workbench.parameters import Languages
+from weitblick.workbench.review_files import mark_of, review_table
 from weitblick.workbench.schema import Comment, Segment
 
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}$")
@@ -92,7 +94,7 @@ def own_folder(name: str) -> Iterator[Path]:
 
 # Documents as they leave the workbench: the translated file itself, TMX, XLIFF or JSONL.
 
-EXPORTS = ("file", "tmx", "xliff", "jsonl")
+EXPORTS = ("file", "tmx", "xliff", "jsonl", "review")
 XLIFF_STATES = {
     "empty": "new",
     "draft": "needs-review-translation",
@@ -102,19 +104,28 @@ XLIFF_STATES = {
 }
 """What rows are called in XLIFF."""
 
-Named = tuple[str, Sequence[Segment]]
-"""A document: its name and its rows."""
+
+class Exported(NamedTuple):
+    """A document that is exported."""
+
+    id: str
+    name: str
+    rows: Sequence[Segment]
 
 
-def export(kind: str, name: str, documents: Sequence[Named], languages: Languages) -> tuple[str, bytes]:
+def export(kind: str, name: str, documents: Sequence[Exported], languages: Languages) -> tuple[str, bytes]:
     """The name and the content of an export of rows. A memory holds confirmed rows only: whoever reads it takes them
     for approved."""
-    if kind not in ("xliff", "tmx", "jsonl"):
+    if kind not in ("xliff", "tmx", "jsonl", "review"):
         raise Refused(404, f"no export {kind[:50]!r}: there are {', '.join(EXPORTS)}")
     _check_holdable(kind, documents)
     if kind == "xliff":
         return f"{name}.xlf", _xliff(documents, languages).encode()
-    kept = [_document(title, rows, only_confirmed=kind == "tmx") for title, rows in documents]
+    if kind == "review":
+        if len(documents) != 1:
+            raise Refused(404, "a review is of one document: export it there")
+        return f"{name}.review.docx", review_table(*documents[0], languages)
+    kept = [_document(title, rows, only_confirmed=kind == "tmx") for _, title, rows in documents]
     if kind == "tmx" and not any(document.sentences for document in kept):
         raise Refused(409, "no row is confirmed yet, and a memory holds confirmed rows only")
     with own_folder(f"{name}.{kind}") as folder:
@@ -123,19 +134,20 @@ def export(kind: str, name: str, documents: Sequence[Named], languages: Language
         return f"{name}.{kind}", path.read_bytes()
 
 
-def _check_holdable(kind: str, documents: Sequence[Named]) -> None:
+def _check_holdable(kind: str, documents: Sequence[Exported]) -> None:
     """Refuses rows with characters that the export could not hold: nothing is left out in silence."""
-    for title, rows in documents:
+    where = "Word" if kind == "review" else kind.upper()
+    for _, title, rows in documents:
         for row in rows:
             if kind == "tmx" and not row.is_approved:
                 continue
-            comments = [("comment", one.text) for one in row.comments] if kind == "xliff" else []
+            comments = [("comment", one.text) for one in row.comments] if kind in ("xliff", "review") else []
             for side, text in (("source", row.source), ("translation", row.target), *comments):
-                for place, character in unholdable(kind, text):
+                for place, character in unholdable("docx" if kind == "review" else kind, text):
                     raise Refused(
                         409,
                         f"{title}: the {side} of row {row.position + 1} has {name_of(character)} at character "
-                        f"{place + 1}, which {kind.upper()} cannot hold: remove it, or export JSONL",
+                        f"{place + 1}, which {where} cannot hold: remove it, or export JSONL",
                     )
 
 
@@ -170,25 +182,25 @@ def _document(name: str, rows: Sequence[Segment], only_confirmed: bool) -> Docum
     return Document(name, sentences)
 
 
-def _xliff(documents: Sequence[Named], languages: Languages) -> str:
+def _xliff(documents: Sequence[Exported], languages: Languages) -> str:
     """XLIFF 1.2: a unit for each row, with what its state is called there."""
     pair = f"source-language={quoteattr(languages.source)} target-language={quoteattr(languages.target)}"
     files = [
         f'  <file original={quoteattr(name)} {pair} datatype="plaintext">\n    <body>\n'
-        + "".join(map(_unit, rows))
+        + "".join(_unit(document, row) for row in rows)
         + "    </body>\n  </file>\n"
-        for name, rows in documents
+        for document, name, rows in documents
     ]
     head = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(files)}</xliff>\n'
 
 
-def _unit(row: Segment) -> str:
+def _unit(document: str, row: Segment) -> str:
     state = XLIFF_STATES[row.state]
     target = f'<target state="{state}">{escape(row.target)}</target>' if row.target else ""
     inside = f"<source>{escape(row.source)}</source>{target}" + "".join(map(_note, row.comments))
     approved = ' approved="yes"' if row.state == "reviewed" else ""
-    return f'      <trans-unit id="{row.position + 1}"{approved} xml:space="preserve">{inside}</trans-unit>\n'
+    return f'      <trans-unit id="{mark_of(document, row)}"{approved} xml:space="preserve">{inside}</trans-unit>\n'
 
 
 def _note(comment: Comment) -> str:

@@ -17,6 +17,7 @@ const KEYS = /** @type {const} */ ([
   [["Alt", "C"], "comment on the row"],
   [["Alt", "S"], "copy the source"],
   [["Alt", "Delete"], "clear the translation"],
+  [["Alt", "I"], "insert the next placeholder of the source that is missing"],
   [["Alt", "M"], "what differs from the sentence that was matched"],
   [["Shift", "Alt", "↑ ↓"], "choose several rows, also by their numbers; the keys above are for all of them"],
   [["Ctrl", "Z"], "take back what was typed, then the latest step"],
@@ -44,7 +45,8 @@ const LETTERS = /** @type {const} */ ([
 /** Kind, name, what it is, and what is still missing for it. @type {[string, string, string, () => string][]} */
 const EXPORTS = [
   ["file", "Translated file", "the file as it came, with the translation in place of its text", () => (hasRow("empty") ? "not all rows are translated yet" : "")],
-  ["xliff", "XLIFF", "every row and its state, for other translation tools", () => ""],
+  ["xliff", "XLIFF", "every row, its state and its comments, for other translation tools; can be read back", () => ""],
+  ["review", "Review table", "every row in a table for Word, to be changed and commented there; can be read back", () => ""],
   ["tmx", "TMX", "the confirmed rows, as a translation memory", () => (hasRow("confirmed") || hasRow("reviewed") ? "" : "no row is confirmed yet")],
   ["jsonl", "JSONL", "every row and its state, for the commands of weitblick", () => ""],
 ];

@@ -14,6 +14,7 @@ import { LATEST_DOCUMENT, openProject } from "./projects.js";
 import { drafts, recover, shown, tab, takeRows } from "./saving.js";
 import { ask, attempt, documentPath, projectPath } from "./server.js";
 import { change, isApproved, isChanged, say, state, tell, warn } from "./store.js";
+import { loadTags } from "./tags.js";
 import { drawTerm } from "./terms.js";
 
 /** @typedef {import("./store.js").Row} Row */
@@ -32,6 +33,8 @@ export function openDocument(identity) {
     now.document = identity;
     now.chosen = new Set();
     now.compared = null;
+    now.tags = new Map();
+    now.placed = null;
     now.term = null;
     now.left = null;
     now.loading = true;
@@ -75,6 +78,7 @@ function loadDocument(identity) {
     });
     takeNews();
     if (isNew) resume();
+    if (isNew) loadTags(identity);
     await drafts.retry();
     await recover();
   });

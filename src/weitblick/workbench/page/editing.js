@@ -11,6 +11,7 @@ import { drafts, hasConflict, keepRow, sendRow, shown, tab } from "./saving.js";
 import { ask, attempt, documentPath, rowPath } from "./server.js";
 import { actOn, chooseNone, chooseOn, go } from "./row_acts.js";
 import { change, isApproved, say, state } from "./store.js";
+import { placeTags } from "./tags.js";
 
 const TRAVEL = 800; // ms that scrolling to a row may take
 const PAUSE = 400; // ms after the last key until what was typed is sent
@@ -66,6 +67,7 @@ function sendTyped() {
   if (!state.rows[position]) return;
   sendRow(position);
   lookAt(position);
+  placeTags(position);
 }
 
 /** Puts a text in a row's field as if somebody had typed it, so that Ctrl+Z takes it back.
@@ -228,6 +230,7 @@ export function setUpEditing() {
     rememberCursor(position);
     showAlternatives(position);
     lookAt(position);
+    placeTags(position);
   });
   rows.addEventListener("focusout", (event) => {
     const field = fieldOf(event);

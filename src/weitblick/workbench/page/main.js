@@ -16,10 +16,13 @@ import { openFind, openGoTo, setUpFind } from "./find.js";
 import { setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
 import { drawProjects, loadProjects, openProject, setUpProjects } from "./projects.js";
 import { openReplacing, setUpReplacing } from "./replacing.js";
+import { setUpReviews } from "./reviews.js";
 import { actOn, chooseNone, go, setUpRowActs } from "./row_acts.js";
 import { setUpSaving } from "./saving.js";
 import { ask, attempt } from "./server.js";
+import { setUpStatistics } from "./statistics.js";
 import { change, drawWith, state } from "./store.js";
+import { insertNext } from "./tags.js";
 import { openTerm, setUpTerms } from "./terms.js";
 
 const THEME = "weitblick.theme"; // where the browser remembers the colours
@@ -50,6 +53,7 @@ const ALT = {
   KeyR: () => actOn("review"),
   KeyC: () => openComment(state.focus),
   KeyP: switchCompletion,
+  KeyI: insertNext,
   KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
 };
 
@@ -119,6 +123,8 @@ setUpFind();
 setUpReplacing();
 setUpRowActs();
 setUpComments();
+setUpReviews();
+setUpStatistics();
 setUpTerms();
 setUpExplaining();
 document.addEventListener("keydown", actOnKey);

@@ -8,6 +8,7 @@ import { element } from "./elements.js";
 import { byWhom } from "./person.js";
 import { actOnRow, choose } from "./row_acts.js";
 import { change, isApproved, languages, state } from "./store.js";
+import { buildTags } from "./tags.js";
 
 /** @typedef {import("./store.js").Row} Row */
 /**
@@ -18,6 +19,7 @@ import { change, isApproved, languages, state } from "./store.js";
  * @property {HTMLElement} comments
  * @property {HTMLButtonElement} review
  * @property {HTMLElement} tools
+ * @property {import("./tags.js").TagParts} tags
  */
 
 const ORIGINS = /** @type {Record<string, string>} */ ({
@@ -48,6 +50,7 @@ export function buildParts(position) {
     number: button({ class: "choose", "aria-pressed": "false", "aria-label": `Choose row ${position + 1}`, onclick: (/** @type {MouseEvent} */ event) => choose(position, event.shiftKey) }, String(position + 1)),
     badge,
     review,
+    tags: buildTags(),
     difference: element("div", { class: "difference", hidden: true }),
     comments: element("div", { class: "comments", role: "group", "aria-label": `Comments on row ${position + 1}`, hidden: true }),
     tools: element("span", { class: "row-tools" }, review, comment),
@@ -55,7 +58,7 @@ export function buildParts(position) {
 }
 
 /** What the parts of a row are drawn from, besides the row. @param {number} position */
-export const partsOf = (position) => [state.chosen.has(position), state.compared === position];
+export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.placed?.position === position ? state.placed : null];
 
 /** @param {RowParts} parts @param {Row} row */
 export function drawParts(parts, row) {

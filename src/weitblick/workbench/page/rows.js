@@ -15,6 +15,7 @@ import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
 import { rowPath } from "./server.js";
 import { buildParts, decision, drawParts, partsOf } from "./row_parts.js";
 import { isApproved, isChanged, languages, state } from "./store.js";
+import { drawTags } from "./tags.js";
 
 /**
  * @typedef {import("./store.js").Row} Row
@@ -101,8 +102,8 @@ function buildRow({ position, source: text }) {
     { "data-position": position },
     number,
     sourceCell,
-    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, field), findings, extra, parts.difference, parts.comments),
-    element("td", { class: "state" }, element("span", { class: "state-line" }, status, parts.badge), parts.tools),
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, findings, extra, parts.difference, parts.comments),
+    element("td", { class: "state" }, element("span", { class: "state-line" }, status, parts.badge, parts.tags.formats), parts.tools),
   );
   return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, parts, drawn: [] };
 }
@@ -129,6 +130,7 @@ function drawRow(view, position) {
   if (isPointed !== Boolean(view.source.firstElementChild)) {
     view.source.replaceChildren(...(isPointed ? wordSpans(row.source) : [row.source]));
   }
+  drawTags(view.parts.tags, view.source, row);
   drawMirror(view.mirror, row, isPointed);
   drawExtra(view.extra, row, conflict);
   drawFindings(view.findings, position);

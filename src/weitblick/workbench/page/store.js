@@ -26,6 +26,8 @@
  * @property {string | null} matched_source
  * @property {Comment[]} comments
  *
+ * A placeholder or formatting in a text. `automatic`: nobody has placed it.
+ * @typedef {{ start: number, end: number, kind: "placeholder" | "format", text: string, automatic: boolean }} Mark
  * @typedef {{ code: string, name: string, direction: string }} Language
  * @typedef {{ id: string, name: string }} Named
  * @typedef {{ source: string, target: string, similarity: number }} Match
@@ -69,6 +71,10 @@ export const state = {
   found: null,
   /** @type {Set<number>} the rows that are chosen, to do something to all of them. Replaced, never changed */
   chosen: new Set(),
+  /** @type {Map<number, Mark[]>} what is no language in the sources, by row. Replaced, never changed */
+  tags: new Map(),
+  /** @type {{ position: number, target: string, marks: Mark[] } | null} where the formatting of the row under the cursor goes */
+  placed: null,
   /** @type {number | null} the row whose matched source is shown */
   compared: null,
   /** @type {{ pair: number, source: string, target: string } | null} the latest term, until somebody has seen to it */

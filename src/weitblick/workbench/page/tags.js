@@ -1,0 +1,159 @@
+// @ts-check
+/* Tags and placeholders: small marks in both columns. Placeholders that a translation lacks are offered, in the order of
+   the source; formatting goes where its words go, and is marked as automatic. */
+
+import { $, count, element } from "./elements.js";
+import { shown } from "./saving.js";
+import { ask, attempt, documentPath, isAborted, rowPath } from "./server.js";
+import { change, isApproved, say, state } from "./store.js";
+
+/** @typedef {import("./store.js").Mark} Mark */
+/** @typedef {{ overlay: HTMLElement, missing: HTMLElement, formats: HTMLElement }} TagParts */
+
+const PATIENCE = 300; // ms that the cursor rests in a row before it is asked where its formatting goes
+
+/** @returns {TagParts} */
+export const buildTags = () => ({
+  overlay: element("div", { class: "mirror tag-marks", "aria-hidden": "true", hidden: true }),
+  missing: element("p", { class: "missing", hidden: true }),
+  formats: element("span", { class: "badge", hidden: true }),
+});
+
+/** Asks what is no language in the sources of the document. @param {string} identity */
+export function loadTags(identity) {
+  return attempt("Tags are not shown", async () => {
+    const { rows } = await ask("GET", `${documentPath()}/tags`);
+    if (state.document !== identity) return;
+    change((now) => (now.tags = new Map(Object.entries(rows).map(([position, marks]) => [Number(position), marks]))));
+  });
+}
+
+/** Placeholders of a source in a translation: where they stand, and which are missing. @param {Mark[]} marks @param {string} target */
+function found(marks, target) {
+  /** @type {Mark[]} */
+  const there = [];
+  /** @type {string[]} */
+  const missing = [];
+  for (const { kind, text } of marks) {
+    if (kind !== "placeholder") continue;
+    let at = target.indexOf(text);
+    const isTaken = () => there.some((mark) => at < mark.end && mark.start < at + text.length);
+    while (at >= 0 && isTaken()) at = target.indexOf(text, at + 1);
+    if (at < 0) missing.push(text);
+    else there.push({ kind, text, start: at, end: at + text.length, automatic: false });
+  }
+  return { there, missing };
+}
+
+/** @param {TagParts} parts @param {HTMLElement} source @param {import("./store.js").Row} row */
+export function drawTags({ overlay, missing, formats }, source, row) {
+  const marks = state.tags.get(row.position);
+  if (!marks) return;
+  highlight(source, row.position, marks);
+  const now = found(marks, row.target);
+  const placed = state.placed?.position === row.position && state.placed.target === row.target ? state.placed.marks.filter(({ kind }) => kind === "format") : [];
+  drawOverlay(overlay, row.target, [...now.there, ...placed]);
+  const lacks = row.target.trim() && !isApproved(row) ? now.missing : [];
+  missing.hidden = !lacks.length;
+  if (missing.dataset.shows !== lacks.join("\n")) {
+    missing.dataset.shows = lacks.join("\n");
+    missing.replaceChildren(...(lacks.length ? [element("span", { class: "tag" }, "missing "), ...lacks.map((text) => chip(text, row.position))] : []));
+  }
+  const tags = marks.filter(({ kind }) => kind === "format").length;
+  formats.hidden = !tags;
+  formats.textContent = `${count(tags, "tag", "tags")} auto`;
+  formats.title = "Formatting of the source, which goes where its words go: nobody has placed it by hand";
+}
+
+/** @param {string} text @param {number} position */
+const chip = (text, position) =>
+  element("button", { type: "button", class: "small", title: "Insert (Alt+I)", onclick: () => insert(position, text) }, text.slice(0, 40));
+
+/** The text once more behind its field, with marks. @param {HTMLElement} overlay @param {string} text @param {Mark[]} marks */
+function drawOverlay(overlay, text, marks) {
+  overlay.hidden = !marks.length;
+  const edges = [...new Set([0, text.length, ...marks.flatMap(({ start, end }) => [start, end])])].sort((a, b) => a - b);
+  const kinds = (/** @type {number} */ from, /** @type {number} */ to) => marks.filter(({ start, end }) => start <= from && to <= end).map(({ kind }) => `is-${kind}`);
+  overlay.replaceChildren(...edges.slice(1).map((edge, index) => element("span", { class: kinds(edges[index], edge).join(" "), "data-text": text.slice(edges[index], edge) })));
+}
+
+/** Which ranges of each row are marked. @type {Map<number, Range[]>} */
+const ranges = new Map();
+const named = /** @type {const} */ (["placeholder", "format"]);
+
+/** Marks in the source, whose text stays as it is. @param {HTMLElement} source @param {number} position @param {Mark[]} marks */
+function highlight(source, position, marks) {
+  if (!("highlights" in CSS)) return;
+  const all = named.map((kind) => {
+    const name = `weitblick-${kind}`;
+    if (!CSS.highlights.has(name)) CSS.highlights.set(name, new Highlight());
+    return /** @type {Highlight} */ (CSS.highlights.get(name));
+  });
+  for (const range of ranges.get(position) ?? []) all.forEach((one) => one.delete(range));
+  const made = marks.flatMap((mark) => {
+    const range = rangeOf(source, mark.start, mark.end);
+    if (range) all[named.indexOf(mark.kind)].add(range);
+    return range ? [range] : [];
+  });
+  ranges.set(position, made);
+}
+
+/** Characters of an element's text, which may be several nodes. @param {HTMLElement} inside @param {number} start @param {number} end */
+function rangeOf(inside, start, end) {
+  const range = document.createRange();
+  const walker = document.createTreeWalker(inside, NodeFilter.SHOW_TEXT);
+  let at = 0;
+  let begun = false;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const length = node.textContent?.length ?? 0;
+    if (!begun && start < at + length) {
+      range.setStart(node, start - at);
+      begun = true;
+    }
+    if (begun && end <= at + length) {
+      range.setEnd(node, end - at);
+      return range;
+    }
+    at += length;
+  }
+  return null;
+}
+
+/** Puts a placeholder where the cursor is. @param {number} position @param {string} text */
+function insert(position, text) {
+  const field = /** @type {HTMLTextAreaElement | null} */ ($("rows").querySelector(`textarea[data-position="${position}"]`));
+  if (!field) return;
+  field.focus({ preventScroll: true });
+  document.execCommand("insertText", false, text);
+  say(`${text} inserted.`);
+}
+
+/** Inserts the next placeholder of the source that the translation lacks. */
+export function insertNext() {
+  const position = state.focus;
+  if (position === null || !state.rows[position]) return say("Go to a row first.");
+  const [next] = found(state.tags.get(position) ?? [], shown(state.rows[position]).target).missing;
+  if (next === undefined) return say("Nothing of the source is missing.");
+  insert(position, next);
+}
+
+let asking = new AbortController();
+let timer = 0;
+
+/** Looks where the formatting of a row goes, while the cursor rests in it. @param {number} position */
+export function placeTags(position) {
+  asking.abort();
+  clearTimeout(timer);
+  if (!state.tags.get(position)?.some(({ kind }) => kind === "format")) return;
+  asking = new AbortController();
+  const { signal } = asking;
+  timer = setTimeout(async () => {
+    const { target } = shown(state.rows[position]);
+    try {
+      const { target: marks } = await ask("POST", `${rowPath(position)}/tags`, { target }, { signal });
+      change((now) => (now.placed = { position, target, marks }));
+    } catch (error) {
+      if (!isAborted(error)) say("Where the formatting goes could not be looked up.");
+    }
+  }, PATIENCE);
+}
