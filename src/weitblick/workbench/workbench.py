@@ -200,7 +200,7 @@ class Workbench:
         current = segments[position]
         open_row = replace(current, state="empty", target="")
         whole = self.as_document(document, [open_row if s.position == position else s for s in segments])
-        options = replace(self._options(document), beam=BEAM, n_best=BEAM)
+        options = replace(self.options(document), beam=BEAM, n_best=BEAM)
         found: list[str] = []
         for finished in self.service.engine.document_steps(whole, options, [position]):
             for translation in finished.get(position, ()):
@@ -246,7 +246,7 @@ class Workbench:
         told = news if len(news) <= MOST_NEW else ()  # of so much that is new all drafts have some words
         segments = self.store.segments(document)
         under_cursor = self._under_cursor(document)
-        drafts = [row.position for row in segments if _may_change(row) and row.position not in under_cursor]
+        drafts = [row.position for row in segments if may_change(row) and row.position not in under_cursor]
         model = self.service.engine.translator.model
         approved = NewlyApproved.of(told, model, self._vocabulary, self._target_vocabulary)
         yield from self._translate(document, segments, drafts, cause, approved)
@@ -265,7 +265,7 @@ class Workbench:
         are empty."""
         whole = self.as_document(document, segments)
         done, changed = 0, 0
-        engine, options = self.service.engine, self._options(document)
+        engine, options = self.service.engine, self.options(document)
         kind = "progress" if cause is None else "improving"
         for finished in engine.document_steps(whole, options, order, approved):
             said = {position: translations[0].text for position, translations in finished.items() if translations}
@@ -304,9 +304,15 @@ class Workbench:
         align = engine.translator.align
         return self.masks.of(document).unmask(said, align, lambda lost: engine.translated(lost, again))
 
-    def _options(self, document: str) -> TranslationOptions:
+    def options(self, document: str) -> TranslationOptions:
+        """How the rows of a document are translated: with the memory and the terms of its project."""
         terms = self.terms.of(self.store.document(document).project)
         return TranslationOptions(memory=self.memory_of(document), terms=terms)
+
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """The words of both languages."""
+        return self._vocabulary, self._target_vocabulary
 
     def _under_cursor(self, document: str) -> set[int]:
         with self._lock:
@@ -332,7 +338,7 @@ class Workbench:
             running.cancel()
 
 
-def _may_change(row: Segment) -> bool:
+def may_change(row: Segment) -> bool:
     """Whether the model may translate a row again: a draft, but not one that a rule has made."""
     return row.state == "draft" and not row.metadata.get(BY_RULE)
 
