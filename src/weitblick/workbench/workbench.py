@@ -98,10 +98,21 @@ class Workbench:
         if written.edit is not None:
             self._tell(document, written.after)
             if write.state == "confirmed":
+                self._repeat(document, written.after, written.edit)
                 mask, before = self.masks.of(document), written.before
                 source, target = mask.row(written.after).source, mask.text(position, write.target)
                 self._improve(document, written.edit, [NewPair(source, target, position, mask.row(before).target)])
         return written.after
+
+    def _repeat(self, document: str, confirmed: Segment, cause: int) -> None:
+        """Drafts of the very same source say what was confirmed; each of them can be taken back by itself."""
+        held = self._under_cursor(document)
+        for row in self.store.segments(document):
+            same = row.source == confirmed.source and row.position != confirmed.position
+            if same and row.target != confirmed.target and row.position not in held and may_change(row):
+                repeated = self.store.translate(document, row.position, confirmed.target, row, cause)
+                if repeated is not None:
+                    self._tell(document, repeated)
 
     def approve_term(self, document: str, source: str, target: str) -> int:
         """A word and its translation, for the whole project; drafts of this document are made anew with it."""
@@ -246,7 +257,9 @@ class Workbench:
         told = news if len(news) <= MOST_NEW else ()  # of so much that is new all drafts have some words
         segments = self.store.segments(document)
         under_cursor = self._under_cursor(document)
-        drafts = [row.position for row in segments if may_change(row) and row.position not in under_cursor]
+        confirmed = {row.source: row.target for row in segments if row.state == "confirmed"}
+        free = (row for row in segments if may_change(row) and confirmed.get(row.source) != row.target)
+        drafts = [row.position for row in free if row.position not in under_cursor]
         model = self.service.engine.translator.model
         approved = NewlyApproved.of(told, model, self._vocabulary, self._target_vocabulary)
         yield from self._translate(document, segments, drafts, cause, approved)
