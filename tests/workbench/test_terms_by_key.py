@@ -76,3 +76,25 @@ def test_a_term_without_words_is_refused(client: TestClient, url: str) -> None:
         for source, target in ((" ", "x"), ("...", "x"), ("cod", "  ")):
             answer = client.post(f"{url}/{path}", json={"source": source, "target": target})
             assert answer.status_code == 422, (path, source, target)
+
+
+def test_corrections_are_offered_with_their_reason_and_change_nothing(client: TestClient, url: str) -> None:
+    nothing = client.get(f"{url}/corrections").json()
+    assert nothing == {"corrected": [], "drafts": []}
+    draft = rows(client, url)[0]["target"]
+    refused = next(word for word in draft.split() if word.lower().endswith(("quote", "quoten")))
+    target = draft.replace(refused, "Dorschquoten" if refused.endswith("n") else "Dorschquote")
+    body = {"target": target, "state": "confirmed", "version": 2**40}
+    assert client.put(f"{url}/segments/0", json=body).status_code == 200
+    before = rows(client, url)
+    found = client.get(f"{url}/corrections").json()
+    (corrected,) = found["corrected"]
+    assert corrected["target"] == "Dorschquote"
+    assert corrected["origin"] == "row 1"
+    assert set(corrected["rows"]) >= {1, 2}
+    for offer in found["drafts"]:
+        assert "Dorschquote" in offer["text"]
+        assert offer["reason"].endswith("= Dorschquote, row 1")
+        assert before[offer["sentence"]]["state"] == "draft"
+    assert [row["target"] for row in rows(client, url)][3] == before[3]["target"]
+    assert client.get("/v1/projects/none/documents/none/corrections").status_code == 404

@@ -295,7 +295,12 @@ def routes(service: Service) -> APIRouter:
         found = await unless_gone(request, service.scheduler.run(workbench.alternatives(document, position)))
         memory = service.memories.of(project)
         matches = [
-            {"source": match.pair.source, "target": match.pair.target, "similarity": round(match.similarity, 3)}
+            {
+                "source": match.pair.source,
+                "target": match.pair.target,
+                "similarity": round(match.similarity, 3),
+                "difference": [asdict(part) for part in match.difference()],
+            }
             for match in memory.matches(store.segment(document, position).source)
         ]
         return {"alternatives": found, "matches": matches}

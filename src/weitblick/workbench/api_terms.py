@@ -1,13 +1,15 @@
-"""Terms that a person makes of words of a row: seen before they are made, and taken back."""
+"""Terms that a person makes of words of a row: seen before they are made, and taken back; what corrections offer."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from weitblick.workbench.api_projects import Json, Row, TermIn
 from weitblick.workbench.errors import Refused
+from weitblick.workbench.offers import offers
+from weitblick.workbench.scheduler import unless_gone
 from weitblick.workbench.service import Service
 from weitblick.workbench.terms import checked_term
 from weitblick.workbench.workbench import segment_json
@@ -33,5 +35,10 @@ def routes(service: Service) -> APIRouter:
     def withdraw(project: str, document: str, pair: Row) -> Json:
         rows = workbench.withdraw_term(checked(project, document), pair)
         return {"rows": [segment_json(row) for row in rows]}
+
+    @router.get("/{project}/documents/{document}/corrections", summary="What was corrected, and drafts to be so")
+    async def corrections(project: str, document: str, request: Request) -> Json:
+        steps = offers(workbench, checked(project, document))
+        return asdict(await unless_gone(request, service.scheduler.run(steps)))
 
     return router

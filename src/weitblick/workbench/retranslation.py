@@ -108,15 +108,19 @@ class OfferedCorrection:
     reason: str
 
 
+def corrections_in(pairs: Sequence[NewPair]) -> list[Correction]:
+    """What approved pairs have changed in what stood there before."""
+    return [
+        Correction(pair.source, pair.before, pair.target, "" if pair.index is None else f"row {pair.index + 1}")
+        for pair in pairs
+        if pair.before
+    ]
+
+
 def offered_corrections(job: DocumentJob, approved: NewlyApproved) -> list[OfferedCorrection]:
     """What corrections would change in the drafts of a prepared job: in those that say a word which was refused for the
     same source words, and that are not much less probable with the word that was wanted."""
-    corrections = [
-        Correction(pair.source, pair.before, pair.target, "" if pair.index is None else f"row {pair.index + 1}")
-        for pair in approved.pairs
-        if pair.before
-    ]
-    pipeline = job.translator.pipeline
+    corrections, pipeline = corrections_in(approved.pairs), job.translator.pipeline
     languages = (pipeline.source_language, pipeline.target_language)
     terms = terms_of_corrections(corrections, job.translator.align, languages) if corrections else []
     if not terms:

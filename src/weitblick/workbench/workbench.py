@@ -129,8 +129,21 @@ class Workbench:
                 pair = mask.source(after.position), mask.text(after.position, after.target)
                 new.append(NewPair(*pair, after.position, mask.row(before).target))
                 edit = one.edit or edit
+                if one.edit is not None:
+                    self._repeat(document, after, one.edit)
         if new:
             self._improve(document, edit, new)
+
+    def _repeat(self, document: str, confirmed: Segment, cause: int) -> None:
+        """Drafts of the very same source say what was confirmed; each of them can be taken back by itself."""
+        held = self._under_cursor(document)
+        for row in self.store.segments(document):
+            same = row.source == confirmed.source and row.position != confirmed.position
+            if same and row.target != confirmed.target and row.position not in held and may_change(row):
+                matched = ("repetition", 100, confirmed.source)
+                repeated = self.store.translate(document, row.position, confirmed.target, row, cause, *matched)
+                if repeated is not None:
+                    self.tell(document, repeated)
 
     def approve_term(self, document: str, source: str, target: str) -> int:
         """A word and its translation, for the whole project; drafts of this document are made anew with it."""
@@ -300,7 +313,9 @@ class Workbench:
         told = news if len(news) <= MOST_NEW else ()  # of so much that is new all drafts have some words
         segments = self.store.segments(document)
         under_cursor = self._under_cursor(document)
-        drafts = [row.position for row in segments if _may_change(row) and row.position not in under_cursor]
+        confirmed = {row.source: row.target for row in segments if row.state == "confirmed"}
+        free = (row for row in segments if may_change(row) and confirmed.get(row.source) != row.target)
+        drafts = [row.position for row in free if row.position not in under_cursor]
         model = self.service.engine.translator.model
         approved = NewlyApproved.of(told, model, self._vocabulary, self._target_vocabulary)
         yield from self._translate(document, segments, drafts, cause, approved)
@@ -359,9 +374,14 @@ class Workbench:
         return self.masks.of(document).unmask(said, align, lambda lost: engine.translated(lost, again))
 
     def options(self, document: str) -> TranslationOptions:
-        """How rows of a document are translated: with the project's memory and its terms."""
+        """How the rows of a document are translated: with the memory and the terms of its project."""
         terms = self.terms.of(self.store.document(document).project)
         return TranslationOptions(memory=self.memory_of(document), terms=terms)
+
+    @property
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """The words of both languages."""
+        return self._vocabulary, self._target_vocabulary
 
     def _under_cursor(self, document: str) -> set[int]:
         with self._lock:
@@ -389,7 +409,7 @@ class Workbench:
             running.cancel()
 
 
-def _may_change(row: Segment) -> bool:
+def may_change(row: Segment) -> bool:
     """Whether the model may translate a row again: a draft, but not one that a rule has made."""
     return row.state == "draft" and not row.metadata.get(BY_RULE)
 
