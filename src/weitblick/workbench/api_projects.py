@@ -182,7 +182,8 @@ def routes(service: Service) -> APIRouter:
     @router.get("/{project}/export/{kind}", summary="The approved rows of all documents: tmx, xliff or jsonl")
     def export_project(project: str, kind: str) -> Response:
         documents = [
-            (one.name, [row for row in store.segments(one.id) if row.is_approved]) for one in store.documents(project)
+            Exported(one.id, one.name, [row for row in store.segments(one.id) if row.is_approved])
+            for one in store.documents(project)
         ]
         return attachment(*export(kind, store.project(project).name, documents, service.languages))
 
