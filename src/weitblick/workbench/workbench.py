@@ -140,8 +140,9 @@ class Workbench:
         for row in self.store.segments(document):
             same = row.source == confirmed.source and row.position != confirmed.position
             if same and row.target != confirmed.target and row.position not in held and may_change(row):
-                matched = ("repetition", 100, confirmed.source)
-                repeated = self.store.translate(document, row.position, confirmed.target, row, cause, *matched)
+                repeated = self.store.translate(
+                    document, row.position, confirmed.target, row, cause, "repetition", 100, confirmed.source
+                )
                 if repeated is not None:
                     self.tell(document, repeated)
 
