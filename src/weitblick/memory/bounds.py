@@ -60,8 +60,8 @@ def source_words(pipeline: TextPipeline, ids: Sequence[int]) -> SourceWords:
             if any(map(str.isalnum, pieces[place])) or end - start == 1:
                 owners[place] = len(found)
         found.append(word)
-    each = ([of(word) for word in found] for of in (stems.of, stems.negates, stems.links))
-    return SourceWords(owners, *each)
+    negates, links = ([of(word) for word in found] for of in (stems.negates, stems.links))
+    return SourceWords(owners, [stems.of(word) for word in found], negates, links)
 
 
 def target_words(pipeline: TextPipeline, ids: Sequence[int]) -> list[TargetWord]:
