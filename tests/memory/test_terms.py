@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weitblick.memory.articles import alternatives, ending_fits, fits
+from weitblick.memory.articles import alternatives, ending_fits, fits, is_plural_article
 from weitblick.memory.bounds import SourceWords, TargetWord, needed_words, open_places
 from weitblick.memory.corrections import Correction, changes, term_of_key
 from weitblick.memory.forms_building import article_counts, articles_of_nouns, count_words, paradigms, write
@@ -110,6 +110,15 @@ def test_a_word_that_says_little_needs_the_next_one_that_says_more() -> None:
     without, whole = frozenset({"to", "the", "wall"}), frozenset({"to", "the", "track"})
     assert open_places(needed, source.stems, without).tolist() == [False] * 5
     assert open_places(needed, source.stems, whole).tolist() == [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("article", "articles", "plural"),
+    [("die", "der die dem", True), ("unsere", "der die dem", True), ("der", "der die dem", False),
+     ("ein", "der die dem", False), ("die", "die der", False), ("die", "", False)],
+)  # fmt: skip
+def test_an_article_tells_the_number_of_a_form_that_may_be_both(article: str, articles: str, plural: bool) -> None:
+    assert is_plural_article(article, frozenset(articles.split()) or None) == plural
 
 
 def test_a_negation_needs_what_negates() -> None:

@@ -128,6 +128,15 @@ def ending_fits(article: str, adjective: str, articles: frozenset[str] | None) -
     return adjective.endswith(("e", "en"))
 
 
+def is_plural_article(article: str, articles: frozenset[str] | None) -> bool:
+    """Whether a German article before a form that may be both numbers (der Lizenznehmer, die Lizenznehmer) makes it a
+    plural. articles: the definite ones that may stand before the form."""
+    if articles is None or not article or not {"dem", "die"} <= articles:
+        return False
+    word = article.lower().split()[-1]
+    return word == "die" or (word not in _DEFINITE and word not in _GERMAN_OWNERS and word.endswith("e"))
+
+
 def kind_of_noun(articles: frozenset[str] | None) -> str | None:
     """Nouns of one kind take the same articles: neuter, masculine, or feminine and plural; None: nobody knows."""
     if articles is None:

@@ -60,12 +60,8 @@ def source_words(pipeline: TextPipeline, ids: Sequence[int]) -> SourceWords:
             if any(map(str.isalnum, pieces[place])) or end - start == 1:
                 owners[place] = len(found)
         found.append(word)
-    return SourceWords(
-        owners,
-        [stems.of(word) for word in found],
-        [stems.negates(word) for word in found],
-        [stems.links(word) for word in found],
-    )
+    negates, links = ([of(word) for word in found] for of in (stems.negates, stems.links))
+    return SourceWords(owners, [stems.of(word) for word in found], negates, links)
 
 
 def target_words(pipeline: TextPipeline, ids: Sequence[int]) -> list[TargetWord]:

@@ -12,11 +12,12 @@ from weitblick.memory.articles import (
     ending_fits,
     fits,
     is_article,
+    is_plural_article,
     kind_of_noun,
     other_endings,
 )
-from weitblick.memory.stems import WORD, base_language
-from weitblick.memory.word_forms import LINKING, word_forms
+from weitblick.memory.stems import WORD, stems_of
+from weitblick.memory.word_forms import word_forms
 from weitblick.translation.alignment import Alignment
 
 MOST_ADJECTIVES = 2
@@ -60,10 +61,10 @@ class TermPlace:
             return None
         words, (first, last) = alignment.target, span
         spelled = [text[begin:stop] for begin, stop in words]
-        linking = LINKING.get(base_language(language), frozenset())
-        while last - first > 1 and (is_article(spelled[first], language) or spelled[first].lower() in linking):
+        stems = stems_of(language)
+        while last - first > 1 and (is_article(spelled[first], language) or stems.links(spelled[first])):
             first += 1
-        while last - first > 1 and (not spelled[last - 1][0].isalnum() or spelled[last - 1] in linking):
+        while last - first > 1 and (not spelled[last - 1][0].isalnum() or stems.links(spelled[last - 1])):
             last -= 1
         chosen = [begin < end and start < stop for begin, stop in alignment.source]
         if float(alignment.weights[first:last][:, chosen].sum(1).max()) < DROPPED or not spelled[first][0].isalnum():
@@ -162,7 +163,7 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
     return found
 
 
-OTHER_ARTICLE, OTHER_UNKNOWN = 4.0, 2.0
+OTHER_ARTICLE, OTHER_UNKNOWN = 2.0, 1.0
 """Nats against another article where the new noun takes the one that stands there, as the noun of before did, and where
 nobody knows what noun that was."""
 NO_SINGULAR, NO_PLURAL = 2.0, 4.0
@@ -183,6 +184,8 @@ def with_number(offered: Sequence[Candidate], lemma: str, plural: bool | None, l
     found = []
     for one in offered:
         own = None if plural is None else known.is_plural(one.form, lemma)
+        if own is None and is_plural_article(one.article, known.articles(one.form)):
+            own = True
         other = 0.0 if own is None or own == plural else NO_PLURAL if plural else NO_SINGULAR
         found.append(replace(one, penalty=one.penalty + other))
     return found
