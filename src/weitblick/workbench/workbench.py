@@ -18,6 +18,7 @@ from weitblick.workbench.consistency import Vocabulary
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
+from weitblick.workbench.filling import Filling
 from weitblick.workbench.placeholders import MaskedMemory, RowMasks
 from weitblick.workbench.retranslation import NewlyApproved, NewPair
 from weitblick.workbench.schema import Segment, Write
@@ -52,6 +53,7 @@ class Workbench:
         self.searching = Searching()
         self.terms = ProjectTerms(self.store, service.languages)
         self.completing = Completing(self)
+        self.filling = Filling(self, self._tell, self._unmasked)
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
         document = self.store.add_document(project, name, sentences, file)
@@ -63,7 +65,7 @@ class Workbench:
         running = self._filling.get(document)
         empty = any(segment.state == "empty" for segment in self.store.segments(document))
         if empty and (running is None or running.result.done()):
-            self._filling[document] = self.service.engine.run(self._fill(document))
+            self._filling[document] = self.service.engine.run(self.filling.steps(document))
 
     def focus(self, document: str, position: int | None, writer: str | None = None) -> None:
         """The row under the cursor of a tab, which the model leaves alone; None: no row any more."""
@@ -223,23 +225,6 @@ class Workbench:
 
     # In the engine's thread
 
-    def _fill(self, document: str) -> Steps:
-        self._take_over(document)
-        yield
-        segments = self.store.segments(document)
-        empty = [segment.position for segment in segments if segment.state == "empty"]
-        yield from self._translate(document, segments, empty, None)
-
-    def _take_over(self, document: str) -> None:
-        """Empty rows whose very source has been approved in the project become drafts that say the same."""
-        approved = self.service.memories.approved(self.store.document(document).project)
-        for segment in self.store.segments(document) if approved else ():
-            target = approved.get(segment.source)
-            if segment.state == "empty" and target is not None:
-                taken = self.store.translate(document, segment.position, target, segment)
-                if taken is not None:
-                    self._tell(document, taken)
-
     def _improve(self, document: str, cause: int, new: Sequence[NewPair], *, urgent: bool = True) -> None:
         """Drafts are translated again where something new changes them; what was begun for an earlier confirmation is
         part of this. A model that reads neither approved translations nor those of other rows would say the same again,
@@ -271,33 +256,32 @@ class Workbench:
         document: str,
         segments: Sequence[Segment],
         order: list[int],
-        cause: int | None,
-        approved: NewlyApproved | None = None,
+        cause: int,
+        approved: NewlyApproved,
     ) -> Steps:
-        """`cause`: the edit for which drafts are translated again, where what it `approved` may change them; None: they
-        are empty."""
+        """`cause`: the edit for which drafts are translated again, where what it `approved` may change them."""
         whole = self.as_document(document, segments)
         done, changed = 0, 0
         engine, options = self.service.engine, self.options(document)
-        kind = "progress" if cause is None else "improving"
         for finished in engine.document_steps(whole, options, order, approved):
             said = {position: translations[0].text for position, translations in finished.items() if translations}
             shown = self._unmasked(document, said, options)
-            if approved is not None and approved.changes_some_words:
+            if approved.changes_some_words:
                 kept = {p for p, found in finished.items() if found and _keeps_new_term(found[0], approved)}
                 merged = self._merged(segments, {p: text for p, text in shown.items() if p not in kept}, approved)
                 shown = {**shown, **merged}
             for position, translations in finished.items():
                 before = segments[position]
                 target = shown.get(position, before.target or before.source)
-                if cause is not None and (not translations or position in self._under_cursor(document)):
+                if not translations or position in self._under_cursor(document):
                     continue
                 segment = self.store.translate(document, position, target, before, cause)
                 if segment is not None and segment != before:
                     changed += 1
                     self._tell(document, segment)
             done += len(finished)
-            self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
+            told = {"done": done, "total": len(order), "changed": changed, "cause": cause}
+            self.hub.publish(document, "improving", told)
             yield
 
     def _merged(self, segments: Sequence[Segment], shown: dict[int, str], approved: NewlyApproved) -> dict[int, str]:
@@ -337,6 +321,7 @@ class Workbench:
             running.cancel()
         self._cursors.pop(document, None)
         self.masks.forget(document)
+        self.filling.forget(document)
 
     def _stop_improving(self, document: str) -> None:
         with self._lock:

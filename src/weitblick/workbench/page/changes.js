@@ -6,7 +6,7 @@ import { $, count } from "./elements.js";
 import { reveal } from "./find.js";
 import { calm } from "./panel.js";
 import { drawStep } from "./replacing.js";
-import { travel, viewOf } from "./rows.js";
+import { bringRow, travel, viewOf } from "./rows.js";
 import { shown, takeRows } from "./saving.js";
 import { ServerError, ask, attempt, documentPath, rowPath } from "./server.js";
 import { change, isChanged, say, state } from "./store.js";
@@ -34,7 +34,7 @@ export function visitChange(step) {
   });
   reveal(visited);
   travel(TRAVEL);
-  viewOf(visited)?.element.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
+  bringRow(visited)?.element.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
   firstButton(visited)?.focus({ preventScroll: true });
   say(`Row ${visited + 1} has changed.`);
 }

@@ -5,7 +5,7 @@ import { data, useExplanation } from "./data.js";
 import { isTyping } from "./editing.js";
 import { $, element } from "./elements.js";
 import { calm } from "./panel.js";
-import { positionOf, viewOf } from "./rows.js";
+import { bringRow, positionOf } from "./rows.js";
 import { shown } from "./saving.js";
 import { ask, reasonOf, rowPath, sentence } from "./server.js";
 import { change, state } from "./store.js";
@@ -33,7 +33,7 @@ const panelActions = {
   chooseHead: (/** @type {number | null} */ head) => state.word && look({ ...state.word.view, head }),
   chooseQuery: (/** @type {number} */ query) => state.word && look({ ...state.word.view, query }),
   visit: (/** @type {number} */ position) => {
-    const row = viewOf(position)?.element;
+    const row = bringRow(position)?.element;
     if (!row) return;
     row.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
     row.classList.remove("visited");
@@ -129,7 +129,7 @@ function point(position) {
 
 /** Explains the word at a place of the window: in the source, or behind the text field. @param {number} x @param {number} y */
 async function pointAt(x, y) {
-  const row = document.elementFromPoint(x, y)?.closest("#rows tr");
+  const row = document.elementFromPoint(x, y)?.closest("#rows tr[data-position]");
   if (!row) return;
   const position = positionOf(row);
   point(position);
@@ -163,7 +163,7 @@ function explainAtCursor(field) {
 export function setUpExplaining() {
   const rows = $("rows");
   rows.addEventListener("pointerover", (event) => {
-    const row = event.target instanceof Element && event.target.closest("#rows tr");
+    const row = event.target instanceof Element && event.target.closest("#rows tr[data-position]");
     if (row) point(positionOf(row));
   });
   rows.addEventListener("pointermove", (event) => {

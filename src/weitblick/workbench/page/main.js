@@ -15,7 +15,9 @@ import { openFind, openGoTo, setUpFind } from "./find.js";
 import { setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
 import { drawProjects, loadProjects, openProject, setUpProjects } from "./projects.js";
 import { openReplacing, setUpReplacing, undoStep } from "./replacing.js";
+import { isLong, setUpRows } from "./rows.js";
 import { setUpSaving } from "./saving.js";
+import { drawSeen, setUpSeen } from "./seen.js";
 import { ask, attempt } from "./server.js";
 import { change, drawWith, state } from "./store.js";
 import { openTerm, setUpTerms } from "./terms.js";
@@ -28,6 +30,7 @@ function render() {
   drawProjects();
   drawDocument();
   drawCompletion();
+  drawSeen();
   drawAlternatives();
   drawWord();
   drawConsistency();
@@ -47,7 +50,7 @@ function commandOf(event) {
   if (event.altKey && !event.ctrlKey) return { KeyT: openTerm, KeyC: switchCompletion }[event.code] ?? null;
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();
-  if (key === "f" && event.shiftKey) return openFind;
+  if (key === "f" && (event.shiftKey || isLong())) return openFind; // the browser would not find rows that are no elements
   if (key === "k" && !event.shiftKey) return openConcordance;
   if (key === "g" && !event.shiftKey) return openGoTo;
   return key === "h" && !event.shiftKey ? openReplacing : null;
@@ -99,6 +102,8 @@ setUpDialogs();
 setUpProjects();
 setUpDocuments();
 setUpChanges();
+setUpRows();
+setUpSeen();
 setUpEditing();
 setUpCompletion();
 setUpConcordance();
