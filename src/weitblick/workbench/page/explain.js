@@ -5,6 +5,7 @@ import { data, useExplanation } from "./data.js";
 import { isTyping } from "./editing.js";
 import { $, element } from "./elements.js";
 import { calm } from "./panel.js";
+import { reasonsFirst } from "./reasons.js";
 import { bringRow, positionOf } from "./rows.js";
 import { shown } from "./saving.js";
 import { ask, reasonOf, rowPath, sentence } from "./server.js";
@@ -28,6 +29,8 @@ let drawn = null;
 
 const panelActions = {
   announce: () => {}, // the panel is read on demand: the status line is for what happened
+  arrange: (/** @type {WordView} */ view, /** @type {Node[]} */ figures, /** @type {import("./reasons.js").Attended} */ row) =>
+    reasonsFirst(view, figures, row, panelActions.visit),
   isCurrent: (/** @type {WordView} */ view) => state.word?.view === view,
   select: (/** @type {WordView} */ place) => look({ ...place, head: state.word?.view.head ?? null, query: null }),
   chooseHead: (/** @type {number | null} */ head) => state.word && look({ ...state.word.view, head }),
