@@ -34,6 +34,11 @@ def routes(service: Service) -> APIRouter:
             raise Refused(404, "no such document")
         return document
 
+    @router.get("/{project}/documents/{document}/confidence", summary="Whether the model is unsure of a document")
+    async def confidence(project: str, document: str, request: Request) -> Json:
+        steps = workbench.domain.steps(checked(project, document))
+        return await unless_gone(request, service.scheduler.run(steps))
+
     @router.post("/{project}/documents/{document}/view", summary="Which rows are seen", status_code=204)
     def view(project: str, document: str, body: ViewIn) -> None:
         workbench.filling.look_at(checked(project, document), body.first, body.last)

@@ -15,6 +15,7 @@ from weitblick.translation.results import Translation
 from weitblick.workbench.checks import Checks
 from weitblick.workbench.completing import Completing
 from weitblick.workbench.consistency import Vocabulary
+from weitblick.workbench.domain import DomainJudge
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
@@ -53,6 +54,7 @@ class Workbench:
         self.searching = Searching()
         self.terms = ProjectTerms(self.store, service.languages)
         self.completing = Completing(self)
+        self.domain = DomainJudge(self)
         self.filling = Filling(self, self._tell, self._unmasked)
 
     def add(self, project: str, name: str, sentences: Sequence[Sentence], file: bytes) -> str:
