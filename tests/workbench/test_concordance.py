@@ -105,6 +105,10 @@ def test_words_are_looked_up_and_gone_to(story: Story) -> None:
     page.keyboard.press("Enter")
     story.until(lambda: story.cursor() == 2)
     assert page.evaluate("CSS.highlights.get('concordance').size") == 1
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#concordance-dialog")
+    story.field(2).click()
     page.keyboard.press("Alt+ArrowDown")
     assert not page.evaluate("CSS.highlights.has('concordance')")
 

@@ -116,11 +116,11 @@ def test_ctrl_z_takes_an_alternative_back(story: Story) -> None:
 def test_a_word_says_what_decided_it(story: Story) -> None:
     page = story.open_text().page
     story.point_at_source(1)
-    page.wait_for_selector("#word-panel .context-card")
+    page.wait_for_selector("#word-panel .context-card", state="attached")
     assert page.inner_text("#word-panel h2") == "They"
     story.field(1).click()
     story.field(1).press("Home")
-    page.wait_for_selector("#word-panel .probability")
+    page.wait_for_selector("#word-panel .probability", state="attached")
     assert page.inner_text("#word-panel h2") == story.text(1).split()[0]
 
 
@@ -129,7 +129,7 @@ def test_a_word_is_explained_after_typing_and_not_shown_when_it_is_gone(story: S
     story.field(1).click()
     story.field(1).press("End")
     page.keyboard.type(" Oder auch nicht")
-    page.wait_for_selector("#word-panel .probability")
+    page.wait_for_selector("#word-panel .probability", state="attached")
     assert page.inner_text("#word-panel h2") == "nicht"
     page.keyboard.press("Control+Backspace")
     page.wait_for_selector("#word-panel .invitation, #word-panel h2:text-is('auch')")
@@ -141,7 +141,7 @@ def test_rows_do_not_jump_when_a_word_is_looked_at(story: Story) -> None:
     story.until(lambda: None not in places())  # they are laid out
     before = places()
     story.point_at_source(1)
-    page.wait_for_selector("#word-panel .context-card")
+    page.wait_for_selector("#word-panel .context-card", state="attached")
     assert places() == before
 
 
@@ -152,7 +152,7 @@ def test_pointing_at_words_leaves_the_status_line_alone(story: Story) -> None:
     assert story.said() == "Row 1 confirmed."
     story.until(lambda: story.said() == "No other sentence changed.")  # the last news of it
     story.point_at_source(1)
-    page.wait_for_selector("#word-panel .context-card")
+    page.wait_for_selector("#word-panel .context-card", state="attached")
     assert story.said() == "No other sentence changed."
 
 

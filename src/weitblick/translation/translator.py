@@ -54,6 +54,8 @@ class Translator:
 
     def __init__(self, model: DocumentModel, pipeline: TextPipeline, *, warn: Warn = _warn) -> None:
         self.model, self.pipeline, self.warn = model, pipeline, warn
+        self.folder: Path | None = None
+        """Where it was loaded from, if it was."""
         self.borrows = True
         """Whether a model without a pointer to approved translations gets one when it meets some (see `approvals`)."""
 
@@ -78,7 +80,9 @@ class Translator:
             gain = quantized.gain(loaded.model, model)
             if gain < quantized.WORTH:
                 warn(f"8-bit layers run at {gain:.2f} of the speed of float32 on this processor: leave --int8 out")
-        return cls(model, loaded.pipeline, warn=warn)
+        translator = cls(model, loaded.pipeline, warn=warn)
+        translator.folder = folder
+        return translator
 
     def translate(self, text: Text, **keywords: Unpack[TranslationKeywords]) -> Document:
         """The document with targets. Text may be a document, a list of sentences, or a sentence a line."""

@@ -311,7 +311,8 @@ def routes(service: Service) -> APIRouter:
         store.segment(checked(project, document), position)
         rows, mask, memory = store.segments(document), workbench.masks.of(document), workbench.memory_of(document)
         steps = explain_row(service.engine, service.name, rows, position, mask, memory)
-        return await unless_gone(request, service.scheduler.run(steps))
+        found = await unless_gone(request, service.scheduler.run(steps))
+        return {**found, "terms": {str(position): workbench.terms.said(project, rows[position])}}
 
     @router.get("/{project}/documents/{document}/consistency", summary="Terms translated in several ways")
     async def consistency(project: str, document: str, request: Request) -> list[Json]:

@@ -16,13 +16,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from weitblick import __version__
 from weitblick.translation.translator import Translator
 from weitblick.workbench import (
-    api_completing,
     api_concordance,
     api_projects,
     api_rows,
     api_searching,
     api_statistics,
     api_terms,
+    api_typing,
     api_v1,
     deepl,
     errors,
@@ -112,7 +112,7 @@ def create_app(
     app.state.service = service
     errors.install(app)
     # A path is looked up in this order, which takes time.
-    projects_too = (api_projects, api_rows, api_searching, api_terms, api_completing, api_concordance, api_statistics)
+    projects_too = (api_projects, api_rows, api_searching, api_terms, api_typing, api_concordance, api_statistics)
     for module in (api_v1, libretranslate, deepl, *projects_too):
         routes = module.routes(service)
         if not projects:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weitblick.memory.corrections import term_of_key
 from weitblick.memory.terms import Term, Terms
@@ -49,6 +50,16 @@ class ProjectTerms:
             with self._lock:
                 self._terms[project] = known
         return known[1]
+
+    def said(self, project: str, row: Segment) -> list[dict[str, Any]]:
+        """The terms that a row has and says: each with where it comes from, and the words that say it."""
+        terms, language = self.of(project), self._languages.target
+        found = {} if terms is None else {term: None for own in terms.occurrences(row.source) for term in own.terms}
+        return [
+            {"source": term.source, "target": term.target, "origin": term.origin, "words": words}
+            for term in found
+            if (words := [words for _, words in term.places_said(row.target, language)])
+        ]
 
     def indexed(self, terms: Sequence[Term]) -> Terms:
         """Terms between the languages of this server."""

@@ -16,10 +16,11 @@ from weitblick.translation.results import Translation
 from weitblick.workbench.checks import Checks
 from weitblick.workbench.completing import Completing
 from weitblick.workbench.consistency import Vocabulary
+from weitblick.workbench.domain import DomainJudge
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
-from weitblick.workbench.origins import best_match, exact_origin
+from weitblick.workbench.filling import Filling
 from weitblick.workbench.placeholders import MaskedMemory, RowMasks
 from weitblick.workbench.retranslation import NewlyApproved, NewPair
 from weitblick.workbench.row_acts import RowActs
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 BEAM = 4  # hypotheses among which alternatives are found
 ALTERNATIVES = 3
 MOST_NEW = 1000
-MATCHED_TOGETHER = 16
-"""Rows whose matches are looked for before others have the model."""
 
 
 class Workbench:
@@ -58,6 +57,8 @@ class Workbench:
         self.terms = ProjectTerms(self.store, service.languages)
         self.acts = RowActs(self)
         self.completing = Completing(self)
+        self.domain = DomainJudge(self)
+        self.filling = Filling(self, self.tell, self._unmasked)
 
     def add(self, project: str, name: str, read: TranslatableFile, file: bytes) -> str:
         """A new document of a file, which begins to fill with translations."""
@@ -70,7 +71,7 @@ class Workbench:
         running = self._filling.get(document)
         empty = any(segment.state == "empty" for segment in self.store.segments(document))
         if empty and (running is None or running.result.done()):
-            self._filling[document] = self.service.engine.run(self._fill(document))
+            self._filling[document] = self.service.engine.run(self.filling.steps(document))
 
     def focus(self, document: str, position: int | None, writer: str | None = None) -> None:
         """The row that somebody writes in a tab, which the model leaves alone; None: no row any more."""
@@ -262,39 +263,6 @@ class Workbench:
 
     # In the engine's thread
 
-    def _fill(self, document: str) -> Steps:
-        self._take_over(document)
-        yield
-        segments = self.store.segments(document)
-        empty = [segment.position for segment in segments if segment.state == "empty"]
-        yield from self._translate(document, segments, empty, None)
-        yield from self._note_matches(document)
-
-    def _take_over(self, document: str) -> None:
-        """Empty rows whose very source has been approved in the project become drafts that say the same."""
-        project = self.store.document(document).project
-        approved = self.service.memories.approved(project)
-        rows = self.store.segments(document) if approved else []
-        for segment in rows:
-            target = approved.get(segment.source)
-            if segment.state == "empty" and target is not None:
-                origin = exact_origin(self.store, project, rows, segment, target)
-                matched = (origin, 100, segment.source)
-                taken = self.store.translate(document, segment.position, target, segment, None, *matched)
-                if taken is not None:
-                    self.tell(document, taken)
-
-    def _note_matches(self, document: str) -> Steps:
-        """Drafts of the model say how like the likest approved sentence is."""
-        memory = self.service.memories.of(self.store.document(document).project)
-        drafts = [row for row in self.store.segments(document) if row.origin == "machine"] if len(memory) else []
-        for number, row in enumerate(drafts):
-            found = best_match(memory, row.source)
-            if found is not None:
-                self.tell(document, self.store.set_origin(document, row.position, "fuzzy", *found))
-            if number % MATCHED_TOGETHER == MATCHED_TOGETHER - 1:
-                yield
-
     def _improve(self, document: str, cause: int, new: Sequence[NewPair], *, urgent: bool = True) -> None:
         """Drafts are translated again where something new changes them; what was begun for an earlier confirmation is
         part of this. A model that reads neither approved translations nor those of other rows would say the same again,
@@ -328,33 +296,32 @@ class Workbench:
         document: str,
         segments: Sequence[Segment],
         order: list[int],
-        cause: int | None,
-        approved: NewlyApproved | None = None,
+        cause: int,
+        approved: NewlyApproved,
     ) -> Steps:
-        """`cause`: the edit for which drafts are translated again, where what it `approved` may change them; None: they
-        are empty."""
+        """`cause`: the edit for which drafts are translated again, where what it `approved` may change them."""
         whole = self.as_document(document, segments)
         done, changed = 0, 0
         engine, options = self.service.engine, self.options(document)
-        kind = "progress" if cause is None else "improving"
         for finished in engine.document_steps(whole, options, order, approved):
             said = {position: translations[0].text for position, translations in finished.items() if translations}
             shown = self._unmasked(document, said, options)
-            if approved is not None and approved.changes_some_words:
+            if approved.changes_some_words:
                 kept = {p for p, found in finished.items() if found and _keeps_new_term(found[0], approved)}
                 merged = self._merged(segments, {p: text for p, text in shown.items() if p not in kept}, approved)
                 shown = {**shown, **merged}
             for position, translations in finished.items():
                 before = segments[position]
                 target = shown.get(position, before.target or before.source)
-                if cause is not None and (not translations or position in self._under_cursor(document)):
+                if not translations or position in self._under_cursor(document):
                     continue
                 segment = self.store.translate(document, position, target, before, cause)
                 if segment is not None and segment != before:
                     changed += 1
                     self.tell(document, segment)
             done += len(finished)
-            self.hub.publish(document, kind, {"done": done, "total": len(order), "changed": changed, "cause": cause})
+            told = {"done": done, "total": len(order), "changed": changed, "cause": cause}
+            self.hub.publish(document, "improving", told)
             yield
 
     def _merged(self, segments: Sequence[Segment], shown: dict[int, str], approved: NewlyApproved) -> dict[int, str]:
@@ -400,6 +367,7 @@ class Workbench:
             running.cancel()
         self._cursors.pop(document, None)
         self.masks.forget(document)
+        self.filling.forget(document)
 
     def stop_improving(self, document: str) -> None:
         """Drafts that have not been made anew yet stay as they are."""

@@ -3,21 +3,23 @@
 import { alignedWith, attentionOf, data, encoder, hasAttention, querySide } from "./data.js";
 import { $, count, element, heat, meter, percent, relative, shape, signed } from "./elements.js";
 
-/* `view`: { side, sentence, word, head (null: all), query (the query word shown, if chosen) } */
+/* `view`: { side, sentence, word, head (null: all), query (the query word shown, if chosen) }. `actions.arrange` may show
+   the parts in another way than one after the other. */
 export async function showWord(view, actions) {
   const { sentence } = view;
   const query = queryOf(view);
   const attention = query === null ? null : await attentionOf(sentence);
   if (!actions.isCurrent(view)) return null;
   const row = !attention ? null : view.head === null ? attention.average(query) : attention.row(query, view.head);
-  const parts = [headline(view), probabilities(view), approved(view), partners(view, query, actions)];
+  const parts = [probabilities(view), approved(view), partners(view, query, actions)];
   if (row) {
     parts.push(measures(sentence, query, row, view.head), headChooser(attention, query, view, actions));
     parts.push(ribbon(row.entries, sentence, actions), contextList(row, sentence, actions));
   } else if (hasAttention && query !== null) {
     parts.push(element("p", { class: "quiet" }, "This sentence has no context to look at."));
   }
-  $("word-panel").replaceChildren(...parts.filter(Boolean));
+  const shown = actions.arrange ? actions.arrange(view, parts.filter(Boolean), row) : [headline(view), ...parts];
+  $("word-panel").replaceChildren(...shown.filter(Boolean));
   (actions.announce ?? announce)(view, query, row);
   return row && { ...row, query };
 }

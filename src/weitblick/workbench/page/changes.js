@@ -5,7 +5,7 @@ import { focusRow } from "./editing.js";
 import { $, count } from "./elements.js";
 import { reveal } from "./find.js";
 import { calm } from "./panel.js";
-import { travel, viewOf } from "./rows.js";
+import { bringRow, travel, viewOf } from "./rows.js";
 import { person } from "./person.js";
 import { shown, tab, takeRows } from "./saving.js";
 import { ServerError, ask, attempt, documentPath, rowPath } from "./server.js";
@@ -33,7 +33,7 @@ export function visitChange(step) {
   });
   reveal(visited);
   travel(TRAVEL);
-  viewOf(visited)?.element.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
+  bringRow(visited)?.element.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
   firstButton(visited)?.focus({ preventScroll: true });
   say(`Row ${visited + 1} has changed.`);
 }

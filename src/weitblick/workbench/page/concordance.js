@@ -130,6 +130,11 @@ export function setUpConcordance() {
     clearTimeout(timer);
     timer = setTimeout(look, event.target === input() ? PAUSE : 0);
   });
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return; // in a search field it would only take the words away
+    event.preventDefault();
+    /** @type {HTMLDialogElement} */ ($("concordance-dialog")).close();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     /** @type {HTMLElement | null} */ ($("concordance-list").querySelector("button"))?.click();

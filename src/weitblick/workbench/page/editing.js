@@ -6,7 +6,7 @@ import { $ } from "./elements.js";
 import { askFirst, askedOf, knownOf, lookAt } from "./findings.js";
 import { isListed, nextListed, reveal } from "./find.js";
 import { calm, coveredHeight } from "./panel.js";
-import { positionOf, travel, viewOf } from "./rows.js";
+import { bringRow, positionOf, travel, viewOf } from "./rows.js";
 import { drafts, hasConflict, keepRow, sendRow, shown, tab } from "./saving.js";
 import { ask, attempt, documentPath, rowPath } from "./server.js";
 import { actOn, chooseNone, chooseOn, go } from "./row_acts.js";
@@ -14,6 +14,7 @@ import { change, isApproved, say, state } from "./store.js";
 import { placeTags } from "./tags.js";
 
 const TRAVEL = 800; // ms that scrolling to a row may take
+const MOST_SCREENS = 3; // over which the page is scrolled; what is farther away is jumped to
 const PAUSE = 400; // ms after the last key until what was typed is sent
 const LINE_ENDS = /\s*[\r\n]+\s*/g;
 const MOST_PAUSE = 2000; // ms of typing without a pause until it is sent all the same
@@ -73,7 +74,7 @@ function sendTyped() {
 /** Puts a text in a row's field as if somebody had typed it, so that Ctrl+Z takes it back.
  * @param {number} position @param {string} text @param {import("./drafts.js").Draft["act"]} act */
 export function replaceText(position, text, act) {
-  const field = viewOf(position)?.field;
+  const field = bringRow(position)?.field;
   if (!field) return;
   sendTyped(); // what was typed before is a step of its own
   field.focus({ preventScroll: true });
@@ -117,13 +118,15 @@ export function settleRow(position) {
 /** @param {number} position */
 export function focusRow(position) {
   reveal(position);
-  const view = viewOf(position);
+  const view = bringRow(position);
   if (!view) return;
   view.field.focus({ preventScroll: true });
   const box = view.element.getBoundingClientRect();
   if (box.top < 120 || box.bottom > innerHeight - coveredHeight() - 40) {
-    travel(TRAVEL);
-    scrollBy({ top: box.top - (innerHeight - coveredHeight()) / 3, behavior: calm() ? "auto" : "smooth" });
+    const way = box.top - (innerHeight - coveredHeight()) / 3;
+    const isFar = Math.abs(way) > MOST_SCREENS * innerHeight;
+    if (!isFar) travel(TRAVEL);
+    scrollBy({ top: way, behavior: isFar ? "instant" : calm() ? "auto" : "smooth" });
   }
 }
 
@@ -137,7 +140,7 @@ export function rememberCursor(position, owner = state.document) {
 /** Goes to where the cursor was when this document was last worked on. Whoever is somewhere else already only sees it. */
 export function resume() {
   const kept = localStorage.getItem(CURSOR + state.document);
-  const view = kept === null ? undefined : viewOf(Number(kept));
+  const view = kept === null ? undefined : bringRow(Number(kept));
   if (!view || document.querySelector("dialog[open]")) return;
   if (document.activeElement === document.body) focusRow(Number(kept));
   else view.element.scrollIntoView({ block: "center", behavior: "instant" });

@@ -5,7 +5,8 @@ import { data, useExplanation } from "./data.js";
 import { isTyping } from "./editing.js";
 import { $, element } from "./elements.js";
 import { calm } from "./panel.js";
-import { positionOf, viewOf } from "./rows.js";
+import { reasonsFirst } from "./reasons.js";
+import { bringRow, positionOf } from "./rows.js";
 import { shown } from "./saving.js";
 import { ask, reasonOf, rowPath, sentence } from "./server.js";
 import { change, isApproved, state } from "./store.js";
@@ -28,12 +29,14 @@ let drawn = null;
 
 const panelActions = {
   announce: () => {}, // the panel is read on demand: the status line is for what happened
+  arrange: (/** @type {WordView} */ view, /** @type {Node[]} */ figures, /** @type {import("./reasons.js").Attended} */ row) =>
+    reasonsFirst(view, figures, row, panelActions.visit),
   isCurrent: (/** @type {WordView} */ view) => state.word?.view === view,
   select: (/** @type {WordView} */ place) => look({ ...place, head: state.word?.view.head ?? null, query: null }),
   chooseHead: (/** @type {number | null} */ head) => state.word && look({ ...state.word.view, head }),
   chooseQuery: (/** @type {number} */ query) => state.word && look({ ...state.word.view, query }),
   visit: (/** @type {number} */ position) => {
-    const row = viewOf(position)?.element;
+    const row = bringRow(position)?.element;
     if (!row) return;
     row.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" });
     row.classList.remove("visited");
@@ -129,7 +132,7 @@ function point(position) {
 
 /** Explains the word at a place of the window: in the source, or behind the text field. @param {number} x @param {number} y */
 async function pointAt(x, y) {
-  const row = document.elementFromPoint(x, y)?.closest("#rows tr");
+  const row = document.elementFromPoint(x, y)?.closest("#rows tr[data-position]");
   if (!row) return;
   const position = positionOf(row);
   point(position);
@@ -163,7 +166,7 @@ function explainAtCursor(field) {
 export function setUpExplaining() {
   const rows = $("rows");
   rows.addEventListener("pointerover", (event) => {
-    const row = event.target instanceof Element && event.target.closest("#rows tr");
+    const row = event.target instanceof Element && event.target.closest("#rows tr[data-position]");
     if (row) point(positionOf(row));
   });
   rows.addEventListener("pointermove", (event) => {

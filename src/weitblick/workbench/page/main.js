@@ -9,6 +9,7 @@ import { openConcordance, setUpConcordance } from "./concordance.js";
 import { drawConsistency, showConsistency } from "./consistency.js";
 import { drawStatus, openHelp, setUpDialogs } from "./dialogs.js";
 import { drawDocument, goBack, setUpDocuments } from "./documents.js";
+import { drawDomain, setUpDomain } from "./domain.js";
 import { setUpEditing } from "./editing.js";
 import { $ } from "./elements.js";
 import { drawWord, setUpExplaining } from "./explain.js";
@@ -18,7 +19,9 @@ import { drawProjects, loadProjects, openProject, setUpProjects } from "./projec
 import { openReplacing, setUpReplacing } from "./replacing.js";
 import { setUpReviews } from "./reviews.js";
 import { actOn, chooseNone, go, setUpRowActs } from "./row_acts.js";
+import { isLong, setUpRows } from "./rows.js";
 import { setUpSaving } from "./saving.js";
+import { drawSeen, setUpSeen } from "./seen.js";
 import { ask, attempt } from "./server.js";
 import { setUpStatistics } from "./statistics.js";
 import { change, drawWith, state } from "./store.js";
@@ -33,6 +36,8 @@ function render() {
   drawProjects();
   drawDocument();
   drawCompletion();
+  drawSeen();
+  drawDomain();
   drawAlternatives();
   drawWord();
   drawConsistency();
@@ -62,7 +67,7 @@ function commandOf(event) {
   if (event.altKey && !event.ctrlKey) return ALT[event.code] ?? null;
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();
-  if (key === "f" && event.shiftKey) return openFind;
+  if (key === "f" && (event.shiftKey || isLong())) return openFind; // the browser would not find rows that are no elements
   if (key === "k" && !event.shiftKey) return openConcordance;
   if (key === "g" && !event.shiftKey) return openGoTo;
   return key === "h" && !event.shiftKey ? openReplacing : null;
@@ -116,6 +121,9 @@ setUpDialogs();
 setUpProjects();
 setUpDocuments();
 setUpChanges();
+setUpRows();
+setUpSeen();
+setUpDomain();
 setUpEditing();
 setUpCompletion();
 setUpConcordance();

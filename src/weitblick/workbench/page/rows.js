@@ -2,7 +2,7 @@
 /* Drawing the table: a row for each sentence. Behind every text field lies its text once more, which gives the field its
    height and carries the marks of changed words. It is made of CSS content, so that the browser's search finds a text
    once. In the row under the pointer words are elements, which tell where it is; elsewhere text is text, so that a long
-   document stays light. */
+   document stays light. Of a long document only the rows around the screen are elements (row_window.js). */
 
 import { changedWords, lostWords, pieces, wordSpans } from "./differences.js";
 import { $, element, percent } from "./elements.js";
@@ -11,6 +11,7 @@ import { settleRow } from "./editing.js";
 import { drawFindings } from "./findings.js";
 import { massOf } from "./explain.js";
 import { isListed } from "./find.js";
+import { RowHeights, chooseRows, fillTable, fitsOnPage, withSpaces } from "./row_window.js";
 import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
 import { rowPath } from "./server.js";
 import { buildParts, decision, drawParts, partsOf } from "./row_parts.js";
@@ -34,47 +35,140 @@ import { drawTags } from "./tags.js";
  * @property {unknown[]} drawn
  */
 
-/** @type {RowView[]} */
-let views = [];
+/** The rows that are elements now. @type {Map<number, RowView>} */
+let views = new Map();
 /** @type {string | null} */
 let viewsOf = null;
+let rowCount = 0;
+let heights = new RowHeights();
+/** A row that somebody is on the way to. @type {number | null} */
+let brought = null;
+let picture = 0;
 
 const STATES = { empty: "waiting", draft: "draft", edited: "edited", confirmed: "confirmed", reviewed: "reviewed" };
 
 /** @param {number} position @returns {RowView | undefined} */
-export const viewOf = (position) => views[position];
+export const viewOf = (position) => views.get(position);
 
 /** The row that an element of the table belongs to. @param {Element} inside */
 export const positionOf = (inside) => Number(/** @type {HTMLElement} */ (inside.closest("tr")).dataset.position);
 
 /** Draws the rows that have changed, and what stands above them. @param {() => void} drawHead */
 export function drawRows(drawHead) {
-  const fresh = viewsOf !== state.rowsOf || views.length !== state.rows.length;
-  if (fresh) buildTable();
-  const changed = views.filter((view, position) => needsDrawing(view, position));
-  const besides = changed.some((view) => positionOf(view.element) !== state.focus);
+  const fresh = viewsOf !== state.rowsOf || rowCount !== state.rows.length;
+  if (fresh) startTable();
   const draw = () => {
     drawHead();
-    for (const view of changed) drawRow(view, positionOf(view.element));
+    layOut();
   };
-  if (besides && !fresh) steadily(draw);
+  const changed = [...views.keys()].some((position) => position !== state.focus && isOutdated(/** @type {RowView} */ (views.get(position)), position));
+  if (changed && !fresh) steadily(draw);
   else draw();
+}
+
+/** Puts the rows in the table that somebody can see, and draws those that have changed. */
+function layOut() {
+  const body = $("rows");
+  const listed = listedRows();
+  const chosen = chooseRows(listed, heights, -body.getBoundingClientRect().top, innerHeight, pinned());
+  const wanted = new Set(chosen);
+  if (chosen.length !== views.size || chosen.some((position) => !views.has(position))) {
+    for (const position of [...views.keys()]) if (!wanted.has(position)) views.delete(position);
+    fillTable(body, withSpaces(listed, chosen, heights), (position) => {
+      const view = views.get(position) ?? buildRow(state.rows[position]);
+      views.set(position, view);
+      return view.element;
+    });
+    $("table").setAttribute("aria-rowcount", String(listed.length + 1));
+  }
+  for (const [position, view] of views) if (needsDrawing(view, position)) drawRow(view, position);
+  if (fitsOnPage(listed.length)) return;
+  for (const [position, view] of views) heights.set(position, view.element.getBoundingClientRect().height);
+}
+
+/** @type {{ found: typeof state.found, rows: number, listed: number[] }} */
+let known = { found: null, rows: 0, listed: [] };
+
+/** The rows that are shown at all, in their order. */
+function listedRows() {
+  if (known.found !== state.found || known.rows !== state.rows.length) {
+    known = { found: state.found, rows: state.rows.length, listed: state.rows.map((row) => row.position).filter(isListed) };
+  }
+  return known.listed;
+}
+
+/** Rows that are elements wherever the page is. */
+function pinned() {
+  const active = document.activeElement?.closest("#rows tr[data-position]");
+  return new Set([state.focus, brought, active ? positionOf(active) : null].filter((position) => position !== null));
+}
+
+/** A row that somebody goes to, which becomes an element of the page if it is none. @param {number} position */
+export function bringRow(position) {
+  if (views.has(position) || !state.rows[position]) return viewOf(position);
+  brought = position;
+  layOut();
+  return viewOf(position);
+}
+
+/** The rows on the screen, first and last; null if there are none. @returns {{ first: number, last: number } | null} */
+export function rowsOnScreen() {
+  const seen = [...views].filter(([, { element: row }]) => {
+    const { top, bottom } = row.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  });
+  const positions = seen.map(([position]) => position);
+  return positions.length ? { first: Math.min(...positions), last: Math.max(...positions) } : null;
+}
+
+/** The page was scrolled: other rows are elements then, with the next picture of it. */
+function scrolled() {
+  if ($("sheet").hidden || fitsOnPage(listedRows().length)) return;
+  picture ||= requestAnimationFrame(() => {
+    picture = 0;
+    if (state.rowsOf === viewsOf && state.rows.length === rowCount) steadily(layOut);
+  });
+}
+
+/** Whether not all rows are on the page. */
+export const isLong = () => !fitsOnPage(listedRows().length);
+
+export function setUpRows() {
+  addEventListener("scroll", scrolled, { passive: true });
+  addEventListener("resize", () => {
+    heights = new RowHeights();
+    scrolled();
+  });
+}
+
+/** What a row is drawn from. @param {number} position */
+function sourcesOf(position) {
+  const { pointed, focus } = state;
+  const draft = drafts.of(rowPath(position));
+  return [state.rows[position], draft, state.findings.get(position), pointed === position, focus === position, massOf(position), isListed(position), ...partsOf(position)];
+}
+
+/** @param {RowView} view @param {number} position */
+function isOutdated(view, position) {
+  const now = sourcesOf(position);
+  return !view.drawn.length || now.some((value, index) => value !== view.drawn[index]);
 }
 
 /** Remembers what a row is drawn from, and tells whether that has changed. @param {RowView} view @param {number} position */
 function needsDrawing(view, position) {
-  const { pointed, focus } = state;
-  const draft = drafts.of(rowPath(position));
-  const drawn = [state.rows[position], draft, state.findings.get(position), pointed === position, focus === position, massOf(position), isListed(position), ...partsOf(position)];
-  if (view.drawn.length && drawn.every((value, index) => value === view.drawn[index])) return false;
-  view.drawn = drawn;
+  if (!isOutdated(view, position)) return false;
+  view.drawn = sourcesOf(position);
   return true;
 }
 
-function buildTable() {
+function startTable() {
   viewsOf = state.rowsOf;
-  views = state.rows.map(buildRow);
-  $("rows").replaceChildren(...views.map((view) => view.element));
+  rowCount = state.rows.length;
+  views = new Map();
+  heights = new RowHeights();
+  brought = null;
+  known = { found: null, rows: -1, listed: [] };
+  $("rows").replaceChildren();
   if (!state.languages) return;
   for (const side of /** @type {const} */ (["source", "target"])) {
     $(`${side}-name`).textContent = state.languages[side].name;
@@ -99,7 +193,7 @@ function buildRow({ position, source: text }) {
   parts.tools.prepend(confirm);
   const whole = element(
     "tr",
-    { "data-position": position },
+    { "data-position": position, "aria-rowindex": position + 2 },
     number,
     sourceCell,
     element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, findings, extra, parts.difference, parts.comments),
@@ -210,8 +304,8 @@ function steadily(draw) {
   const covered = $("changes").hidden ? document.querySelector(".bar") : $("changes");
   const top = Math.max(0, covered?.getBoundingClientRect().bottom ?? 0);
   const inView = (/** @type {Element} */ one) => one.getBoundingClientRect().bottom > top && one.getBoundingClientRect().top < innerHeight;
-  const focused = state.focus === null ? undefined : views[state.focus]?.element;
-  const first = document.elementFromPoint($("table").getBoundingClientRect().left + 4, top + 12)?.closest("#rows tr");
+  const focused = state.focus === null ? undefined : views.get(state.focus)?.element;
+  const first = document.elementFromPoint($("table").getBoundingClientRect().left + 4, top + 12)?.closest("#rows tr[data-position]");
   const fixed = focused && inView(focused) ? focused : first;
   const before = fixed?.getBoundingClientRect().top ?? 0;
   draw();

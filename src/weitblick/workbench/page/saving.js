@@ -65,7 +65,7 @@ export function takeRows(rows) {
 
 /** A row as this tab shows it: with what was written here and is not saved yet. @param {Row} row @returns {Row} */
 export function shown(row) {
-  const draft = drafts.of(rowPath(row.position));
+  const draft = drafts.drafts.size ? drafts.of(rowPath(row.position)) : undefined; // of thousands of rows: quickly
   return draft ? { ...row, target: draft.target, state: draft.state, before: null } : row;
 }
 
