@@ -32,7 +32,7 @@ FORMAT_VERSION = 1
 RECIPES = Path("tiny")
 DOCUMENTS, SEED = 3000, 1
 BLEU_DOCUMENTS = 100
-SPEECH = ["The Commission has presented a new strategy.", "It is ambitious."]
+SPEECH = ["The door is open.", "It must be closed."]
 
 
 class GeneratedCorpus(BaseModel):

@@ -35,7 +35,7 @@ def test_the_demo_runs_and_reads_its_figures_back(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(demo, "BLEU_DOCUMENTS", 2)
     figures, shown = run(tmp_path)
     assert [row.context for row in figures.rows] == ["removed", "own", "removed", "random"]
-    assert "Sie ist ehrgeizig." in shown  # the shipped model: eine Strategie, not what it would say without context
+    assert "Sie muss geschlossen werden." in shown  # the shipped model: die Tür, not what it would say without context
     assert (tmp_path / "report.html").is_file()
 
     def never(*_: Any) -> None:
