@@ -95,7 +95,12 @@ def review_table(document: str, name: str, rows: Sequence[Segment], languages: L
 
 def _row(document: str, row: Segment) -> str:
     number, hidden = str(row.position + 1), mark_of(document, row)
-    texts = [[row.source], [row.target], [row.state], [said_in_one_line(one.text, one.person) for one in row.comments]]
+    texts: list[list[str]] = [
+        [row.source],
+        [row.target],
+        [row.state],
+        [said_in_one_line(one.text, one.person) for one in row.comments],
+    ]
     widths = [width for width, _ in COLUMNS]
     first = (
         f'<w:tc><w:tcPr><w:tcW w:w="{widths[0]}" w:type="dxa"/></w:tcPr><w:p><w:r><w:t>{number}</w:t></w:r>'
@@ -148,7 +153,7 @@ def _of_table(name: str, content: bytes) -> Iterator[ReviewedRow]:
                 where=name,
                 remedy="change no columns; export it again",
             )
-        said = [(text, None) for text in _paragraphs(cells[4])]
+        said: list[tuple[str, str | None]] = [(text, None) for text in _paragraphs(cells[4])]
         ids = [one.get(f"{{{WORD}}}id") for one in row.iter(f"{{{WORD}}}commentReference")]
         said += [notes[one] for one in ids if one in notes]
         state = _text(cells[3]).strip().lower()
