@@ -122,7 +122,7 @@ class TranslatableFile(MaskedDocument):
         if block.by_rule:
             by_rule = {"block": unit.flow, BY_RULE: True}
             return Sentence(source, converted(source, *self._languages), "draft", block.id, by_rule)
-        metadata: dict[str, object] = {"block": unit.flow}
+        metadata: dict[str, int | str] = {"block": unit.flow}
         if block.said is not None:
             metadata[SAID] = block.said
         return Sentence(source, block.target, block.status, block.id, metadata)
@@ -231,8 +231,8 @@ class TranslatableFile(MaskedDocument):
             for part, found in replaced.items()
         }
         for part, start, end, new in self._noted(comments) if comments is not None else ():
-            there = edits.setdefault(part, [])
-            there.insert(bisect_right(there, start, key=lambda edit: edit[0]), (start, end, new))
+            known = edits.setdefault(part, [])
+            known.insert(bisect_right(known, start, key=lambda edit: edit[0]), (start, end, new))
         changed = {part: _spliced(self.content.parts, edits, part) for part in edits if part != COPY}
         notes = self.content.review(texts) if self.content.review else []
         return self.content.save(changed), notes

@@ -95,8 +95,12 @@ def review_table(document: str, name: str, rows: Sequence[Segment], languages: L
 
 def _row(document: str, row: Segment) -> str:
     number, hidden = str(row.position + 1), mark_of(document, row)
-    texts: list[list[str]] = [[row.source], [row.target], [row.state]]
-    texts.append([said_in_one_line(one.text, one.person) for one in row.comments])
+    texts: list[list[str]] = [
+        [row.source],
+        [row.target],
+        [row.state],
+        [said_in_one_line(one.text, one.person) for one in row.comments],
+    ]
     widths = [width for width, _ in COLUMNS]
     first = (
         f'<w:tc><w:tcPr><w:tcW w:w="{widths[0]}" w:type="dxa"/></w:tcPr><w:p><w:r><w:t>{number}</w:t></w:r>'
