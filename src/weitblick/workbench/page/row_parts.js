@@ -44,8 +44,8 @@ export function buildParts(position) {
     /** @type {HTMLButtonElement} */ (element("button", { type: "button", ...attributes }, ...children));
   const toggle = () => change((now) => (now.compared = now.compared === position ? null : position));
   const badge = button({ class: "badge", onclick: toggle });
-  const review = button({ class: "confirm", title: "Reviewed (Alt+R)", onclick: () => actOnRow("review", position) }, "Review");
-  const comment = button({ class: "confirm", title: "Comment (Alt+C)", onclick: () => openComment(position) }, "Comment");
+  const review = button({ class: "row-act", title: "Reviewed (Alt+R)", onclick: () => actOnRow("review", position) }, "Review");
+  const comment = button({ class: "row-act", title: "Comment (Alt+C)", onclick: () => openComment(position) }, "Comment");
   return {
     number: button({ class: "choose", "aria-pressed": "false", "aria-label": `Choose row ${position + 1}`, onclick: (/** @type {MouseEvent} */ event) => choose(position, event.shiftKey) }, String(position + 1)),
     badge,

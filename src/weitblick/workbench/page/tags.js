@@ -14,7 +14,7 @@ const PATIENCE = 300; // ms that the cursor rests in a row before it is asked wh
 
 /** @returns {TagParts} */
 export const buildTags = () => ({
-  overlay: element("div", { class: "mirror tag-marks", "aria-hidden": "true", hidden: true }),
+  overlay: element("div", { class: "tag-marks", "aria-hidden": "true", hidden: true }),
   missing: element("p", { class: "missing", hidden: true }),
   formats: element("span", { class: "badge", hidden: true }),
 });
