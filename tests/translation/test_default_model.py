@@ -10,7 +10,9 @@ from weitblick.checkpoints.installed import DEFAULT_MODEL
 from weitblick.explanation.explain import explain
 from weitblick.memory.store import Memory
 from weitblick.model.context_module import Bank
+from weitblick.text.address import form_of_address
 from weitblick.translation import driver
+from weitblick.translation.options import Formality
 from weitblick.translation.translator import Translator, as_document
 from weitblick.translation.verification import Verification, changed_by_context
 
@@ -113,3 +115,16 @@ def test_an_explanation_shows_the_context_that_was_read_beside_a_memory() -> Non
     first = explained.sentences[0]
     assert "Dorschquote" in [word.text for word in first.target]
     assert first.context_words == first.target
+
+
+@pytest.mark.parametrize("formality", ["formal", "informal"])
+def test_a_form_of_address_that_is_asked_for_is_said(formality: Formality) -> None:
+    sources = ["You can open the file now.", "Are you tired?", "It is raining."]
+    targets = [str(target) for target in Translator.load().translate(sources, formality=formality).targets]
+    assert [form_of_address(*pair) for pair in zip(sources, targets, strict=True)] == [formality, formality, None]
+
+
+def test_a_document_keeps_to_one_form_of_address() -> None:
+    sources = ["I love you.", "Are you tired?", "Click Save.", "You can open the file now."]
+    targets = [str(target) for target in Translator.load().translate(sources).targets]
+    assert len({*map(form_of_address, sources, targets)} - {None}) == 1
