@@ -17,7 +17,7 @@ from weitblick.files.masked_document import align_by_places
 from weitblick.workbench.texts import XmlTexts
 
 REPORT = "The report is ready."
-STRATEGY, BALANCED = "We welcome this strategy.", "It is balanced."  # Sie ist ausgewogen; without context: Er
+STRATEGY, BALANCED = "We welcome this strategy.", "It is balanced."  # Sie ist ausgewogen; without context: Es
 
 
 def translate(client: TestClient, **body: Any) -> Any:
@@ -275,6 +275,23 @@ def test_files_in_libretranslates_way(client: TestClient) -> None:
 def test_deepls_get_may_have_a_form_body(client: TestClient) -> None:
     answer = client.request("GET", "/v2/languages", data={"type": "target"})
     assert answer.json()[0]["language"] == "DE"
+
+
+@pytest.mark.parametrize(
+    ("formality", "said"), [("more", "Sind Sie müde?"), ("prefer_less", "Bist du müde?"), ("less", "Bist du müde?")]
+)
+def test_deepl_formality(client: TestClient, formality: str, said: str) -> None:
+    body = {"text": ["Are you tired?"], "target_lang": "DE", "formality": formality}
+    answer = client.post("/v2/translate", json=body).json()
+    assert answer["translations"][0]["text"] == said
+
+
+def test_formality_that_nobody_knows(client: TestClient) -> None:
+    answer = client.post("/v2/translate", json={"text": ["Go."], "target_lang": "DE", "formality": "rude"})
+    assert answer.status_code == 400
+    assert "rude" in answer.text
+    body = {"documents": [{"sentences": [{"source": "Go."}]}], "formality": "rude"}
+    assert client.post("/v1/translate", json=body).status_code == 422
 
 
 @pytest.mark.parametrize("path", ["/v2/translate", "/v2/document", "/v2/document/x", "/v2/nothing"])
