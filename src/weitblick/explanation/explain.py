@@ -106,8 +106,9 @@ def _translate(
     model = translator.model
     units = split_documents(documents, translator.pipeline, translator.warn)
     options = TranslationOptions(beam=beam)
+    address = translator.address(options)
     if pointer is None and _begins_alone(model, units):
-        passes = Passes(model, units, options)
+        passes = Passes(model, units, options, address=address)
         together, alone = passes.translate(), _listed(units, passes)
         return _by_document(documents, units, together, alone, alone)
     alone = translate_units(model, units, replace(options, context=False))
@@ -117,7 +118,8 @@ def _translate(
     if model.context is not None or pointer is not None:
         # With a pointer, the model's own first pass reads it: another one than alone.
         known = pointer is None or model.first_pass() is not model
-        passes = Passes(model, units, options, pointer=pointer, first_found=dict(enumerate(first)) if known else None)
+        found = dict(enumerate(first)) if known else None
+        passes = Passes(model, units, options, pointer=pointer, first_found=found, address=address)
         together = passes.translate()
         first = _listed(units, passes) if model.reads_translations else first
     return _by_document(documents, units, together, alone, first)
