@@ -129,8 +129,8 @@ def test_the_model_reads_names_in_place_of_placeholders(client: TestClient) -> N
     bench.settle()
     workbench = client.app.state.service.workbench  # type: ignore[attr-defined]
     document = workbench.as_document(bench.document, workbench.store.segments(bench.document))
-    assert document.sentences[0].target == "Hallo K1, Rapport K2 liegt vor."
-    assert document.sentences[0].source == "Dear K1, your report K2 is ready."
+    assert document.sentences[0].target == "Hallo ⟦1⟧, Rapport ⟦2⟧ liegt vor."  # pieces of the model's own
+    assert document.sentences[0].source == "Dear ⟦1⟧, your report ⟦2⟧ is ready."
     assert not any("{" in text for text in document.sources)
 
 
@@ -142,10 +142,10 @@ def test_the_model_reads_names_in_the_memory_where_people_read_the_text(client: 
     other = FileBench(client, "other.docx", as_docx(), bench.project)
     workbench = client.app.state.service.workbench  # type: ignore[attr-defined]
     for document in (bench.document, other.document):
-        ((pair,),) = workbench.memory_of(document).candidates(["Dear K1"], 8)
+        ((pair,),) = workbench.memory_of(document).candidates(["Dear ⟦1⟧"], 8)
         assert (pair.source, pair.target) == (
-            "Dear K1, your report K2 is ready.",
-            "Hallo K1, Rapport K2 liegt vor.",
+            "Dear ⟦1⟧, your report ⟦2⟧ is ready.",
+            "Hallo ⟦1⟧, Rapport ⟦2⟧ liegt vor.",
         )
     other.filled()
     (match,) = client.get(f"{other.url}/segments/0/alternatives").json()["matches"]
@@ -171,7 +171,7 @@ def test_an_explanation_says_what_names_stand_for(client: TestClient) -> None:
     bench.put(0, target)
     bench.settle()
     found = client.get(f"{bench.url}/segments/1/explanation").json()
-    assert not re.search(r"\b[KG]\d\b", json.dumps(found, ensure_ascii=False))
+    assert not re.search(r"\b[KG]\d\b|⟦", json.dumps(found, ensure_ascii=False))
     sentence = found["sentences"][1]
     assert "{customer_name}" in "".join(sentence["source"]["text"])
     assert "{customer_name}" in "".join(sentence["target"]["text"])

@@ -82,8 +82,9 @@ def test_corrections_are_offered_with_their_reason_and_change_nothing(client: Te
     nothing = client.get(f"{url}/corrections").json()
     assert nothing == {"corrected": [], "drafts": []}
     draft = rows(client, url)[0]["target"]
-    refused = next(word for word in draft.split() if word.lower().endswith(("quote", "quoten")))
-    target = draft.replace(refused, "Dorschquoten" if refused.endswith("n") else "Dorschquote")
+    assert draft.startswith("Die ")
+    refused = draft.split()[1]
+    target = draft.replace(refused, "Dorschquote")
     body = {"target": target, "state": "confirmed", "version": 2**40}
     assert client.put(f"{url}/segments/0", json=body).status_code == 200
     before = rows(client, url)
