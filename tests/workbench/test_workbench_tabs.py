@@ -18,6 +18,7 @@ def test_each_tab_sees_what_the_other_does(tabs: tuple[Story, Story]) -> None:
     a, b = tabs
     a.confirm(0, "Bestätigt in A.")
     b.until(lambda: (b.text(0), b.state(0)) == ("Bestätigt in A.", "confirmed"))
+    b.until(lambda: "changed" in b.said())  # the last news of it
     b.field(0).press("End")
     b.page.keyboard.type(" Und B.")
     assert "open again" in b.said()  # typing takes an approval back, and says so
