@@ -166,7 +166,7 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
 OTHER_ARTICLE, OTHER_UNKNOWN = 2.0, 1.0
 """Nats against another article where the new noun takes the one that stands there, as the noun of before did, and where
 nobody knows what noun that was."""
-NO_SINGULAR, NO_PLURAL = 2.0, 4.0
+NO_SINGULAR, NO_PLURAL = 3.0, 4.0
 """Nats against a plural where the source has a singular, and the other way round."""
 
 
