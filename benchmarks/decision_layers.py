@@ -64,7 +64,8 @@ def new_layer(base: LoadedModel, recipe: Recipe, seed: int) -> tuple[DocumentMod
     model.sentence.load_state_dict(base.model.sentence.state_dict())
     model.sentence.requires_grad_(False)
     model.pointer = base.model.pointer
-    model.decide_between(base.pipeline.single_pieces(recipe.context.decides, "target", "context.decides"))
+    sets = recipe.context.decides
+    model.decide_between([base.pipeline.single_pieces(words, "target", "context.decides") for words in sets])
     assert model.decides is not None
     return model, recipe.decision_stage, torch.ones(len(model.decides)), StopRequest()
 

@@ -240,7 +240,9 @@ def test_where_context_decides_between_words_one_pass_tells_both() -> None:
     states = torch.randn(9, 16, generator=torch.Generator().manual_seed(3))
     softmax = Softmax(states, torch.randn(40, 16, generator=torch.Generator().manual_seed(4)), torch.zeros(40))
     scores = torch.randn(3, len(words), generator=torch.Generator().manual_seed(5)) * 3
-    decided = WordDistribution(softmax, (Decided(words, torch.tensor([1, 4, 8]), scores),))
+    decided = WordDistribution(
+        softmax, (Decided(words, torch.ones(1, len(words), dtype=torch.bool), torch.tensor([1, 4, 8]), scores),)
+    )
     labels = torch.arange(5, 14)
     with torch.no_grad():
         found = trace_module._compare_where_decided(decided, labels)

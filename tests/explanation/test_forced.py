@@ -73,7 +73,7 @@ def test_some_sentences_are_explained_as_among_all(integration: str, kind: str) 
 @pytest.mark.parametrize("expected", [False, True])
 def test_a_sentence_in_which_context_has_nothing_to_decide_is_explained(expected: bool) -> None:
     model = model_of(integration="decoder", values="words", direction="online", order=True)
-    model.decide_between([6, 7])
+    model.decide_between([[6, 7]])
     with torch.no_grad():
         model.sentence.output_bias[[6, 7]] = 9.0 if expected else -30.0
     (found,) = trace(model, SOURCES, TARGETS, TARGETS, only=[1])

@@ -41,7 +41,8 @@ def softmax(vocabulary: int) -> Softmax:
 
 
 def decided() -> Decided:
-    return Decided(torch.tensor([5, 6, 9]), torch.tensor([1, 4]), numbers(2, 3, seed=4))
+    sets = torch.tensor([[True, False, True], [False, True, False]])  # of one word nothing is to be decided
+    return Decided(torch.tensor([5, 6, 9]), sets, torch.tensor([1, 4]), numbers(2, 3, seed=4))
 
 
 def pointed(vocabulary: int, words: WordDistribution) -> Pointed:

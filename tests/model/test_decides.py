@@ -38,7 +38,7 @@ def test_context_shares_out_what_these_words_have_together_and_changes_nothing_e
     one, made = model(), batch()
     one.sentence.output_bias[WORDS] = shift
     _, everywhere = distributions(one, made)
-    one.decide_between(WORDS)
+    one.decide_between([WORDS])
     without, decided = distributions(one, made)
     others = [word for word in range(20) if word not in WORDS]
     assert torch.equal(decided[:, others], without[:, others])
@@ -55,7 +55,7 @@ def test_context_shares_out_what_these_words_have_together_and_changes_nothing_e
 def test_log_probabilities_and_loss_are_those_of_the_table() -> None:
     one, made = model(), batch()
     one.sentence.output_bias[WORDS] = 1.0
-    one.decide_between(WORDS)
+    one.decide_between([WORDS])
     labels, words = made.current.labels, one(made).words
     assert words.decided is not None
     table = words.table(slice(0, len(labels)))
@@ -73,7 +73,7 @@ def test_log_probabilities_and_loss_are_those_of_the_table() -> None:
 def test_a_step_reads_what_a_whole_pass_reads(shift: float) -> None:
     one, made = model(), batch()
     one.sentence.output_bias[WORDS] = shift
-    one.decide_between(WORDS)
+    one.decide_between([WORDS])
     target = made.current.target
     memory, _ = one.encode(made.current.source)
     context = one.offer(made.current.source, target)
@@ -90,7 +90,7 @@ def test_a_step_reads_what_a_whole_pass_reads(shift: float) -> None:
 def test_none_named_is_everywhere() -> None:
     one, made = model(), batch()
     before = one(made).states
-    one.decide_between(WORDS)
+    one.decide_between([WORDS])
     one.decide_between([])
     assert torch.equal(one(made).states, before)
 
@@ -104,10 +104,35 @@ def test_it_needs_the_decoder() -> None:
 def test_own_odds_and_what_context_says_have_a_mean() -> None:
     one, made = model(), batch()
     one.sentence.output_bias[WORDS] = torch.tensor([3.0, 2.0])
-    one.decide_between(WORDS)
+    one.decide_between([WORDS])
     without, alone = distributions(one, made)
     one.section = one.section.model_copy(update={"own_odds": 0.6})
     _, both = distributions(one, made)
     own, context, mean = (table[:, WORDS[0]] - table[:, WORDS[1]] for table in (without, alone, both))
     torch.testing.assert_close(mean, 0.4 * context + 0.6 * own)
     assert not torch.allclose(mean, context)
+
+
+@torch.no_grad()
+def test_each_set_shares_out_what_its_own_words_have() -> None:
+    one, made = model(), batch()
+    sets = [[6, 7], [9, 12, 5]]
+    for words in sets:
+        one.sentence.output_bias[words] = 2.0
+    _, everywhere = distributions(one, made)
+    one.decide_between(sets)
+    without, decided = distributions(one, made)
+    others = [word for word in range(20) if word not in sets[0] + sets[1]]
+    assert torch.equal(decided[:, others], without[:, others])
+    for words in sets:
+        torch.testing.assert_close(decided[:, words].logsumexp(-1), without[:, words].logsumexp(-1))
+        expected, found = (table[:, words].log_softmax(-1) for table in (everywhere, decided))
+        torch.testing.assert_close(found, expected)
+    assert not torch.allclose(decided, without, atol=1e-4)
+
+
+def test_a_word_is_in_one_set_and_a_list_of_words_is_one() -> None:
+    settings = {"kind": "word", "integration": "decoder"}
+    assert ContextSection(**settings, decides=["er", "sie"]).decides == [["er", "sie"]]
+    with pytest.raises(ValueError, match="decides has 'sie' twice"):
+        ContextSection(**settings, decides=[["er", "sie"], ["ihm", "sie"]])

@@ -30,7 +30,7 @@ def model(own_odds: float = 0.0) -> DocumentModel:
     context = section.model_copy(update={"own_odds": own_odds})
     made = build(SECTION, context, 20, 20).eval()
     made.sentence.output_bias.data[[ER, ES]] = 3.0  # expected everywhere
-    made.decide_between([ER, ES])
+    made.decide_between([[ER, ES]])
     made.sentence.requires_grad_(False)
     return made
 
@@ -112,7 +112,7 @@ def test_the_run(recipe_file, corpus, tmp_path: Path) -> None:
         wishes = [f"output={tmp_path / name}", f"stage1={sentence}", "stage=decision", "decision_stage.passes=1"]
         layer = ["context.kind=word", "context.integration=decoder", "context.direction=online"]
         recipe = load_recipe(recipe_file, [*base, *layer, "context.values=words", *wishes, *more])
-        recipe.context.decides = decides
+        recipe.context.decides = [decides] if decides else []
         return load_model(train(recipe, quiet=True))
 
     first, again = run("first"), run("again")

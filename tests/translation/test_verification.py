@@ -25,7 +25,7 @@ DOCUMENT = Document("d", tuple(Sentence(source) for source in SOURCES * 3))
 
 def model(words: list[int]) -> DocumentModel:
     built = tiny_translation_model(VARIANT)
-    built.decide_between(words)
+    built.decide_between([words])
     return built
 
 
@@ -79,7 +79,9 @@ def test_a_word_that_only_loses_is_reason_enough() -> None:
     states[:, 5], states[:, 6] = 2.0, 1.5
     softmax = Softmax(states, weight, bias)
     scores = torch.tensor([[3.0, 0.0], [2.0, 1.5]])
-    after = WordDistribution(softmax, (Decided(torch.tensor([5, 6]), torch.tensor([0, 2]), scores),))
+    after = WordDistribution(
+        softmax, (Decided(torch.tensor([5, 6]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([0, 2]), scores),)
+    )
     labels = torch.tensor([6, 6, 6])
     before = WordDistribution(softmax)
     assert verification._steps_that_differ(before, after, labels, greedy=False).tolist() == [0]

@@ -13,6 +13,6 @@ data = typer.Typer(
 )
 for command in (
     *(corpora.convert, corpora.stats, corpora.split, check.check, mixing.holdout, mixing.sample, mixing.mix),
-    *(mining.select, mining.antecedents, mining.pronouns, mining.discourse, mining.shortlist),
+    *(mining.select, mining.antecedents, mining.pronouns, mining.decisions, mining.discourse, mining.shortlist),
 ):
     data.command(command.__name__)(command)

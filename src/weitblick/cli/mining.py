@@ -1,4 +1,4 @@
-"""`weitblick data select`, `antecedents`, `pronouns`, `discourse`, `shortlist`: what is mined or generated."""
+"""`weitblick data select`, `antecedents`, `pronouns`, `decisions`, `discourse`, `shortlist`: mined or generated."""
 
 from __future__ import annotations
 
@@ -212,6 +212,77 @@ def pronouns(
         for path, items in ((contrast, found.suite), (contrast_es, found.suite_es)):
             if path is not None:
                 print_text(f"{len(items)} items in {path}")
+
+
+# `weitblick data decisions`: what a file of sets names, in any language.
+
+
+def decisions(
+    corpus: Corpus,
+    output: Outputs,
+    sets: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Kinds of decisions (YAML); without it, those of German.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this kind. Repeatable.")] = None,
+    before: Annotated[int, typer.Option(min=1, help="Sentences kept before each.")] = 5,
+    most: Annotated[int, typer.Option(min=1, help="So many of each choice at most, the clearest first.")] = 1500,
+    undecided: Annotated[
+        float, typer.Option(min=0, help="So many times as many in which the sentence itself tells the word.")
+    ] = 0.5,
+    whole: Annotated[int, typer.Option(min=0, help="So many of them keep all that stands before them.")] = 500,
+    held_out: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the documents that only the suite takes from.")
+    ] = 0.1,
+    contrast: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A suite for `weitblick contrast` of the documents held out (JSONL)."),
+    ] = None,
+    seed: Seed = 1,
+    from_format: InputFormat = None,
+    to_format: OutputFormat = None,
+) -> None:
+    """Find sentences whose translation has a word that only the sentences before can tell, by a file of sets of words.
+
+    A context layer learns from them, alone or with those of `data pronouns` (stage: decision; context.decides names the
+    sets). Which documents are held out depends on their text alone.
+
+    Example: weitblick data decisions train.en.xz train.de.xz -o its.en -o its.de --only its --contrast its.jsonl
+    """
+    from contextlib import ExitStack
+
+    from weitblick.common.files import text_writer
+    from weitblick.documents.corpora.formats import read_documents, write_documents
+    from weitblick.documents.mining.decisions import mine_decisions, read_decision_kinds
+
+    protect_inputs([*corpus, *([sets] if sets else [])], [*output, *([contrast] if contrast else [])])
+    kinds = read_decision_kinds(sets)
+    for name in only or []:
+        if name not in kinds:
+            raise UserError(f"--only {name!r}: no such decision", where=sets, remedy=f"there are {', '.join(kinds)}")
+    found = mine_decisions(
+        read_documents(corpus, from_format),
+        {name: kind for name, kind in kinds.items() if not only or name in only},
+        before=before,
+        most=most,
+        undecided=undecided,
+        held_out=held_out if contrast else 0.0,
+        whole=whole,
+        seed=seed,
+    )
+    if not found.documents:
+        raise UserError(
+            "no sentence with such a decision behind another one", where=corpus[0], remedy="name SOURCE TARGET"
+        )
+    with ExitStack() as stack:  # nothing is written if one of the files cannot be
+        if contrast is not None:
+            stack.enter_context(text_writer(contrast)).writelines(item.to_line() for item in found.suite)
+        write_documents(iter(found.documents), output, to_format)
+    if STANDARD not in output:
+        print_text(f"{len(found.documents)} documents in {', '.join(output)}")
+        for name, counts in found.counts.items():
+            print_text(f"{name}: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+        if contrast is not None:
+            print_text(f"{len(found.suite)} items in {contrast}")
 
 
 # `weitblick data discourse`: a corpus in which context decides, and the suite that tells whether a model uses it.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections import Counter
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -132,10 +133,11 @@ class ContextSection(Section):
         description="let scores see the signed distance between sentences and a word's place in its sentence; starts "
         "without effect",
     )
-    decides: list[str] = Field(
+    decides: list[list[str]] = Field(
         default_factory=list,
-        description="decoder: target words between which context decides: where they are expected without it, it "
-        "shares out the probability that they have together, and it changes nothing else. Empty: it is read everywhere",
+        description="decoder: sets of target words between which context decides (a list of words is one set): where "
+        "they are expected without it, it shares out the probability that those of a set have together, and it changes "
+        "nothing else. Empty: it is read everywhere",
     )
     own_odds: float = Field(
         0.0,
@@ -158,8 +160,21 @@ class ContextSection(Section):
             raise ValueError("gate: add needs kind: sentence, word or hierarchical")
         return self
 
+    @field_validator("decides", mode="before")
+    @classmethod
+    def _one_set(cls, value: Any) -> Any:
+        return [value] if isinstance(value, list) and value and isinstance(value[0], str) else value
+
+    @property
+    def decided_words(self) -> list[str]:
+        """Those of all sets."""
+        return [word for words in self.decides for word in words]
+
     @model_validator(mode="after")
     def _check_decides(self) -> ContextSection:
+        twice = [word for word, times in Counter(self.decided_words).items() if times > 1]
+        if twice:
+            raise ValueError(f"decides has {twice[0]!r} twice: a word is in one set")
         if self.decides and (self.integration == "encoder" or self.kind in ("none", "zhang", "concatenation")):
             raise ValueError("decides needs integration: decoder and a context that is read behind the decoder")
         if self.own_odds and not self.decides:

@@ -217,8 +217,7 @@ class StepLogits:
     def decide(self, decided: Decided) -> None:
         """As `Decided.apply`, in place."""
         place = decided.ids[:, None], decided.steps
-        together = self.logits[place].logsumexp(0)  # [m]
-        self.logits[place] = decided.scores.to(together.dtype).log_softmax(1).t() + together
+        self.logits[place] = decided.shared_out(self.logits[place].t(), decided.scores).t()
 
     def best(self, wanted: Wanted) -> Candidates:
         """The best words. The logits are spent then."""

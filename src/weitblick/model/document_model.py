@@ -40,6 +40,8 @@ class DocumentModel(nn.Module):
             frozen.requires_grad_(False)
         self.decides: Tensor | None
         self.register_buffer("decides", None, persistent=False)
+        self.decision_sets: Tensor | None
+        self.register_buffer("decision_sets", None, persistent=False)
 
     # Who reads what.
 
@@ -90,10 +92,16 @@ class DocumentModel(nn.Module):
     def context_parameters(self) -> list[nn.Parameter]:
         return [] if self.context is None else list(self.context.parameters())
 
-    def decide_between(self, words: Sequence[int]) -> None:
-        """Reads context only where these target words are expected without it, and lets it share out the probability
-        that they have together; it changes nothing else."""
-        self.decides = torch.tensor(words, device=self.sentence.output_bias.device) if words else None
+    def decide_between(self, sets: Sequence[Sequence[int]]) -> None:
+        """Reads context only where target words of these sets are expected without it, and lets it share out the
+        probability that those of a set have together; it changes nothing else."""
+        if not sets:
+            self.decides = self.decision_sets = None
+            return
+        device, numbers = self.sentence.output_bias.device, range(len(sets))
+        self.decides = torch.tensor([word for words in sets for word in words], device=device)
+        of_set = torch.tensor([number for number in numbers for _ in sets[number]], device=device)
+        self.decision_sets = of_set == torch.arange(len(sets), device=device)[:, None]
 
     # What documents offer.
 
@@ -349,11 +357,12 @@ class DocumentModel(nn.Module):
         """From states that have read context [m, d] and the sentence model's own: the mean of what both say, by
         `context.own_odds`; without these, what context says alone."""
         assert self.decides is not None
+        assert self.decision_sets is not None
         weight, bias = (x[self.decides] for x in self.sentence.output())
         scores = torch.addmm(bias, read, weight.t())
         if own is not None and self.section.own_odds:
             scores = scores.lerp(torch.addmm(bias, own, weight.t()), self.section.own_odds)
-        return Decided(self.decides, steps, scores)
+        return Decided(self.decides, self.decision_sets, steps, scores)
 
     def _output(
         self, states: DecoderStates, result: ContextResult | None, target: Packed, context: Context | None

@@ -46,15 +46,26 @@ class Modifier(Protocol):
         """Of some steps [k], in ascending order, which become the first, second, ..."""
 
 
+def log_softmax_in_sets(scores: Tensor, sets: Tensor) -> Tensor:
+    """[m, n] log-probabilities of words among those of their own set, from their logits; sets [k, n]: of which set each
+    word is one."""
+    if len(sets) == 1:
+        return scores.log_softmax(-1)
+    together = torch.where(sets, scores[:, None], -torch.inf).logsumexp(-1)  # [m, k]
+    return scores - together @ sets.to(scores.dtype)
+
+
 @dataclass(frozen=True)
 class Decided:
-    """What context says between a few words, at the steps where these are expected. It decides how they share the
-    probability that they have together and nothing else: where another word is right, nothing is lost.
+    """What context says between a few words, at the steps where these are expected. It decides how those of a set share
+    the probability that they have together and nothing else: where another word is right, nothing is lost.
 
-    ids  [n] the words    steps  [m] where they are expected    scores  [m, n] their logits with context
+    ids  [n] the words    sets  [k, n] of which set each is one    steps  [m] where they are expected
+    scores  [m, n] their logits with context
     """
 
     ids: Tensor
+    sets: Tensor
     steps: Tensor
     scores: Tensor
 
@@ -67,8 +78,12 @@ class Decided:
         steps = (self.steps[there] - rows.start)[:, None]
         if not len(steps):
             return table
-        together = table[steps, self.ids].logsumexp(-1, keepdim=True)
-        return table.index_put((steps, self.ids), together + self.scores[there].to(table.dtype).log_softmax(-1))
+        return table.index_put((steps, self.ids), self.shared_out(table[steps, self.ids], self.scores[there]))
+
+    def shared_out(self, own: Tensor, scores: Tensor) -> Tensor:
+        """[k, n] log-probabilities of the words with context, from their own ones [k, n] and their scores [k, n]."""
+        together = own - log_softmax_in_sets(own, self.sets)
+        return together + log_softmax_in_sets(scores.to(own.dtype), self.sets)
 
     def of_words(self, own: Tensor, words: Tensor, before: Distribution) -> Tensor:
         steps = self.steps[torch.isin(words[self.steps], self.ids)]
@@ -80,7 +95,7 @@ class Decided:
 
     def at(self, steps: Tensor) -> Decided:
         there = torch.isin(self.steps, steps)
-        return Decided(self.ids, torch.searchsorted(steps, self.steps[there]), self.scores[there])
+        return Decided(self.ids, self.sets, torch.searchsorted(steps, self.steps[there]), self.scores[there])
 
 
 @dataclass(frozen=True)

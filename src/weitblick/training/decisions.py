@@ -22,6 +22,7 @@ from weitblick.common.logs import Logs
 from weitblick.common.recipe import DecisionStageSection, Recipe
 from weitblick.model.batch import Layout, Pairs, pack_pairs
 from weitblick.model.document_model import DocumentModel
+from weitblick.model.modifiers import log_softmax_in_sets
 from weitblick.model.sentence_model import DecoderStates
 from weitblick.text.base import TextPipeline
 from weitblick.training.store import CorpusStore
@@ -78,7 +79,8 @@ class Decisions:
         asking = Layout.of([1] * count, list(range(count)), [len(one.lengths) for one in read], device)
         states = model.context(self.final, self.attended, asking, bank).states
         steps = torch.arange(count, device=device)
-        return model.decided(steps, states, self.final if own_odds else None).scores.log_softmax(-1)
+        found = model.decided(steps, states, self.final if own_odds else None)
+        return log_softmax_in_sets(found.scores, found.sets)
 
 
 @torch.no_grad()
@@ -209,7 +211,10 @@ def _weights(model: DocumentModel, pipeline: TextPipeline, section: DecisionStag
 class DecisionTraining:
     def __init__(self, model: DocumentModel, stage: DecisionStageSection, weights: Tensor, stop: StopRequest) -> None:
         assert model.context is not None
+        assert model.decision_sets is not None
         self.model, self.context, self.stage, self.weights, self.stop = model, model.context, stage, weights, stop
+        self.sets = model.decision_sets
+        self.set_of = self.sets.long().argmax(0)  # [n] of each word
 
     def read(self, store: CorpusStore, seed: int) -> tuple[list[Decision], list[Decision]]:
         """Decisions to learn from, and those held out to judge by, drawn by the seed."""
@@ -284,11 +289,12 @@ class DecisionTraining:
             batch = Decisions.of(decisions[rows])
             tables = (
                 batch.scores(self.model, decisions[rows]),
-                batch.own.log_softmax(-1),
+                log_softmax_in_sets(batch.own, self.sets),
                 batch.scores(self.model, others[rows]),
             )
             for context, table in zip(contexts, tables, strict=True):
-                right[context].append(table.argmax(-1) == batch.words)
+                among = table.masked_fill(~self.sets[self.set_of[batch.words]], -torch.inf)
+                right[context].append(among.argmax(-1) == batch.words)
                 nats[context].append(table.gather(1, batch.words[:, None])[:, 0])
         means = ({name: float(torch.cat(x).float().mean()) for name, x in of.items()} for of in (right, nats))
         return Judgement(*means)

@@ -235,7 +235,7 @@ class NewlyApproved:
     def of(
         cls, pairs: Sequence[NewPair], model: DocumentModel, source: Vocabulary, target: Vocabulary
     ) -> NewlyApproved:
-        pronouns = frozenset(model.section.decides) if model.decides is not None else frozenset[str]()
+        pronouns = frozenset(model.section.decided_words) if model.decides is not None else frozenset[str]()
         return cls(pairs, source, target, pronouns, model.reads_translations and model.decides is None)
 
     @property

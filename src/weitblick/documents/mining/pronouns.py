@@ -139,13 +139,13 @@ def contrast_item(site: PronounSite, before: int, nouns: Mapping[str, Noun]) -> 
     )
 
 
-def balanced(items: Iterable[ContrastItem], seed: int) -> list[ContrastItem]:
-    """Equally many items of each pronoun, chosen by the seed, in their order."""
+def balanced(items: Iterable[ContrastItem], seed: int, pronouns: int = len(GENDERS)) -> list[ContrastItem]:
+    """Equally many items of each pronoun, of which there are so many, chosen by the seed, in their order."""
     groups: dict[str | None, list[tuple[bytes, int, ContrastItem]]] = {}
     for number, item in enumerate(items):
         order = hashlib.sha256(f"{seed} {item.id} {item.reference}".encode()).digest()
         groups.setdefault(item.pronoun, []).append((order, number, item))
-    size = min(map(len, groups.values())) if len(groups) == len(GENDERS) else 0
+    size = min(map(len, groups.values())) if len(groups) == pronouns else 0
     chosen = [entry for group in groups.values() for entry in sorted(group)[:size]]
     return [item for _, _, item in sorted(chosen, key=lambda entry: entry[1])]
 
