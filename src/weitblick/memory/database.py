@@ -6,6 +6,8 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from weitblick.common.errors import UserError
@@ -27,6 +29,9 @@ UNWRITABLE = {
     sqlite3.SQLITE_CANTOPEN: "change the permissions of its folder, or copy it",
 }
 
+INDEX_NEW_PAIRS = """CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
+        INSERT INTO words (rowid, source) VALUES (new.id, new.source);
+    END"""
 SCHEMA = (
     """CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
         origin TEXT NOT NULL, rank INTEGER NOT NULL)""",
@@ -35,9 +40,7 @@ SCHEMA = (
     """CREATE VIRTUAL TABLE words USING fts5 (source, content='pairs', content_rowid='id', detail=none,
         tokenize="unicode61 remove_diacritics 0")""",
     "CREATE VIRTUAL TABLE terms USING fts5vocab (words, row)",
-    """CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
-        INSERT INTO words (rowid, source) VALUES (new.id, new.source);
-    END""",
+    INDEX_NEW_PAIRS,
     """CREATE TRIGGER removed AFTER DELETE ON pairs BEGIN
         INSERT INTO words (words, rowid, source) VALUES ('delete', old.id, old.source);
         DELETE FROM keys WHERE id = old.id;
@@ -46,6 +49,20 @@ SCHEMA = (
         WITHOUT ROWID""",
     f"PRAGMA user_version = {FORMAT_VERSION}",
 )
+
+
+@contextmanager
+def indexed_at_the_end(database: sqlite3.Connection) -> Iterator[None]:
+    """Pairs that are added in this part of a transaction join the full-text index together, which takes a sixth of the
+    time that it takes one by one."""
+    (latest,) = database.execute("SELECT coalesce(max(id), 0) FROM pairs").fetchone()
+    database.execute("DROP TRIGGER added")
+    yield
+    # in the order of ids, which the index is kept in
+    database.execute(
+        "INSERT INTO words (rowid, source) SELECT id, source FROM pairs WHERE id > ? ORDER BY id", (latest,)
+    )
+    database.execute(INDEX_NEW_PAIRS)
 
 
 class UnwritableError(UserError):
