@@ -281,9 +281,7 @@ def _write(database: sqlite3.Connection, pairs: Sequence[tuple[str, str, str]], 
         if not source.strip() or not target.strip():
             raise ValueError("an approved pair needs a source and a target")
         if (own := new.get((source, target))) is None:
-            known = database.execute(
-                "SELECT id FROM pairs WHERE source = ? AND target = ?", (source, target)
-            ).fetchone()
+            known = database.execute(same, (source, target)).fetchone()
             if known:
                 database.execute("UPDATE pairs SET rank = ?, origin = ? WHERE id = ?", (number, origin, known[0]))
                 ids.append(int(known[0]))
