@@ -80,6 +80,32 @@ def test_the_shipped_model_translates_without_extras() -> None:
     subprocess.run([sys.executable, "-c", TRANSLATE], check=True)
 
 
+COLD_START = """
+import sys
+from weitblick.cli.main import main
+from weitblick.common.imports import TABLES
+sys.argv = ["weitblick", "translate", "-q", "--beam", "1", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+late = {"torch._dynamo", "torch._decomp", "scipy", "matplotlib", "sacrebleu", "pyarrow", "fastapi", TABLES}
+assert not late & sys.modules.keys(), f"imported too early: {late & sys.modules.keys()}"
+import torch
+import torch._meta_registrations
+assert torch._meta_registrations.activate_meta, "who asks for it by name gets PyTorch's own"
+assert (torch.empty(3, device="meta") @ torch.empty(3, 2, device="meta")).shape == (2,)
+"""
+
+
+def test_translating_loads_little(tmp_path: Path) -> None:
+    """A cold start is mostly imports: what `weitblick translate` does not use is not loaded."""
+    (tmp_path / "a.txt").write_text("The report is ready.\n", encoding="utf-8")
+    command = [sys.executable, "-c", COLD_START, str(tmp_path / "a.txt"), "-o", str(tmp_path / "b.txt")]
+    subprocess.run(command, check=True)
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8").strip()
+
+
 def test_the_public_names_are_there() -> None:
     for name in weitblick.__all__:
         assert getattr(weitblick, name) is not None

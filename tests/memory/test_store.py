@@ -79,6 +79,28 @@ def test_a_pair_needs_both_sides_and_a_failed_change_changes_nothing(memory):
     assert len(memory) == 3
 
 
+def test_many_pairs_at_once_are_what_they_are_one_by_one(monkeypatch):
+    pairs = [(f"Sentence {n % 70} of word{n % 7}.", f"Satz {n % 35}.", f"file:{n}") for n in range(200)]
+    alone, together = Memory(), Memory()
+    with together, alone:
+        ids = [alone.add(*pair) for pair in pairs]
+        monkeypatch.setattr("weitblick.memory.store.WRITTEN_TOGETHER", 30)
+        assert together.extend(pairs[:120]) + together.extend(iter(pairs[120:])) == ids
+        assert list(together) == list(alone)
+        assert together.candidates(["word3", "Sentence 9"], 5) == alone.candidates(["word3", "Sentence 9"], 5)
+
+        def broken():
+            yield from pairs
+            yield "Another.", "Noch einer.", ""
+            raise ValueError("it broke off")
+
+        with pytest.raises(ValueError, match="broke off"):
+            together.extend(broken())
+        assert list(together) == list(alone)
+        assert together.add("Unheard-of words.", "Neues.") in together
+        assert [match.pair.target for match in together.matches("Unheard-of words.")] == ["Neues."]
+
+
 def test_matches_are_the_likest_first_and_of_equal_ones_the_latest(memory):
     filled(memory)
     older = memory.add("The committee has approved the proposal.", "Der Ausschuss hat den Vorschlag angenommen.")

@@ -1,7 +1,7 @@
 """How much is attacked, and with which numbers: a minute in the suite, up to hours with `make torture`.
 
 `TORTURE_SECONDS` is the time of the whole attack, `TORTURE_SEED` what it is made from. Each attack has a number; the
-same seed and number give the same attack. `TORTURE_ONLY=NUMBER` repeats one.
+same seed and number give the same attack. `TORTURE_ONLY=NUMBER` repeats one. `MADE` counts them for the summary.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 SEED = os.environ.get("TORTURE_SEED", "1")
 SECONDS = float(os.environ.get("TORTURE_SECONDS", "0"))
 ONLY = os.environ.get("TORTURE_ONLY")
+MADE: Counter[str] = Counter()
+"""Attacks that were made so far, by name."""
 
 
 class Attack(random.Random):
@@ -30,10 +33,12 @@ class Attack(random.Random):
 def attacks(name: str, count: int, share: float) -> Iterator[Attack]:
     """`count` attacks in the suite; in `make torture` as many more as fit into this share of its time."""
     if ONLY is not None:
+        MADE[name] += 1
         yield Attack(name, int(ONLY))
         return
     end = time.monotonic() + share * SECONDS
     number = 0
     while number < count or time.monotonic() < end:
+        MADE[name] += 1
         yield Attack(name, number)
         number += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacks import SEED
+from attacks import MADE, SECONDS, SEED
 from commands import Commands
 
 from weitblick.documents.discourse.generator import generate, write_corpus
@@ -26,6 +26,14 @@ DOCUMENTS = {"train": 12, "dev": 2, "test": 2}
 
 def pytest_report_header() -> str:
     return f"torture: seed {SEED}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How often each attack was made, after `make torture`."""
+    if SECONDS:
+        terminalreporter.section(f"torture: seed {SEED}, {MADE.total()} attacks")
+        for name, count in sorted(MADE.items()):
+            terminalreporter.write_line(f"{count:7} {name}")
 
 
 @pytest.fixture(scope="session")

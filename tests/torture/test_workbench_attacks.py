@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from attacks import SECONDS, Attack, attacks
+from attacks import MADE, SECONDS, Attack, attacks
 
 from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
@@ -29,7 +30,7 @@ from weitblick.files.translation import translate_file
 from weitblick.workbench.database import FILE
 from weitblick.workbench.errors import Refused
 from weitblick.workbench.recovery import recover
-from weitblick.workbench.schema import Write
+from weitblick.workbench.schema import Segment, Write
 from weitblick.workbench.store import Store
 
 HISTORIES = Path(__file__).parents[1] / "workbench" / "test_histories.py"
@@ -48,6 +49,61 @@ def test_two_tabs() -> None:
         environment = {**os.environ, "WEITBLICK_HISTORIES": str(TOGETHER)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{attack}\n{done.stdout[-3000:]}"
+        MADE["two_tabs: histories"] += TOGETHER
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from weitblick.workbench.schema import Write
+from weitblick.workbench.store import Store
+
+store, document = Store(Path(sys.argv[1])), sys.argv[2]
+number = int(sys.argv[3])
+while True:
+    row = number % 3
+    version = store.segment(document, row).version
+    store.edit(document, row, Write(f"Text {number}.", "confirmed" if number % 2 else "edited", version, "tab", number))
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def test_killed_while_writing(tmp_path: Path) -> None:
+    """A process that writes is killed at any moment: what it has acknowledged is there, with its history and memory."""
+    for attack in attacks("killed_while_writing", 2, 0.04):
+        folder = tmp_path / str(attack.number)
+        store = Store(folder)
+        project = store.add_project("Letters").id
+        document = store.add_document(project, "a.txt", [Sentence(f"Sentence {row}.") for row in range(3)], b"")
+        store.close()
+        number = 1
+        for _ in range(attack.randint(1, 3)):
+            command = [sys.executable, "-c", WRITER, str(folder), document, str(number)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                assert process.stdout is not None
+                for _ in range(attack.randint(1, 60)):
+                    number = int(process.stdout.readline()) + 1
+                time.sleep(attack.uniform(0, 0.01))
+                process.kill()
+                number = max([number, *(int(line) + 1 for line in process.stdout if line.strip())])
+            store = Store(folder)
+            rows = store.segments(document)
+            texts = {edit.after for row in rows for edit in store.edits(document, row.position)}
+            assert texts >= {f"Text {one}." for one in range(1, number)}, attack
+            approved = {row.source: row.target for row in rows if row.is_approved}
+            assert store.approved(project) == approved, attack
+            for row in rows:
+                history = store.edits(document, row.position)
+                assert not history or (history[-1].after, history[-1].state_after) == (row.target, row.state), attack
+            number = max(number, row_number(rows) + 1)  # it may have written one more than it could say
+            store.close()
+        shutil.rmtree(folder)
+
+
+def row_number(rows: list[Segment]) -> int:
+    """The number of the latest text."""
+    return max([0, *(int(row.target.split()[1].rstrip(".")) for row in rows if row.target)])
 
 
 def fill(folder: Path, attack: Attack) -> None:

@@ -92,6 +92,16 @@ def rows_of(client: TestClient, url: str) -> list[Json]:
     return rows
 
 
+def test_a_program_that_does_not_count_its_writes_loses_none(store: Store) -> None:
+    document = document_of(store, "Eins.")
+    for text in ("Zwei.", "Drei."):
+        version = store.segment(document, 0).version
+        store.edit(document, 0, Write(text, "edited", version, "program"))
+    assert texts(store, document) == [("Drei.", "edited")]
+    with pytest.raises(Changed):
+        store.edit(document, 0, Write("Vier.", "edited", 1, "program"))
+
+
 def put(client: TestClient, url: str, position: int, target: str, state: str, person: str = "Anna") -> Json:
     version = rows_of(client, url)[position]["version"]
     body = {"target": target, "state": state, "version": version, "person": person}

@@ -101,11 +101,16 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     if CHECKSUM in metadata and metadata[CHECKSUM] != _checksum(tensors):
         raise UserError("damaged: the weights are not those that were saved", where=path, remedy=RESTORE)
     for name, value in tensors.items():
-        if value.is_floating_point() and not torch.isfinite(value).all():
+        if value.is_floating_point() and not _is_finite(value):
             raise UserError(
                 f"weight {name!r} holds values that are not finite (NaN or inf)", where=path, remedy=RESTORE
             )
     return tensors
+
+
+def _is_finite(value: Tensor) -> bool:
+    """Whether all values are numbers. Their sum says so at once, unless it is too large itself."""
+    return bool(torch.isfinite(value.sum())) or bool(torch.isfinite(value).all())
 
 
 def _checksum(tensors: Mapping[str, Tensor]) -> str:
@@ -283,7 +288,7 @@ class _Uninitialised(TorchFunctionMode):
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
     ) -> Any:
         named = named or {}
-        if getattr(function, "__module__", None) == "torch.nn.init":
+        if getattr(function, "__module__", None) == "torch.nn.init" or function in (Tensor.uniform_, Tensor.normal_):
             return named["tensor"] if "tensor" in named else arguments[0]
         return function(*arguments, **named)
 

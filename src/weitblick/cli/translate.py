@@ -50,6 +50,7 @@ from weitblick.cli.real_files import (
 )
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD, output_in, protect_inputs, text_writer
+from weitblick.common.imports import load_torch
 from weitblick.translation.options import OPTIONS, TranslationOptions
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def translate(
     options = TranslationOptions(
         beam, length_penalty, n_best, not no_context, passes, batch_tokens, formality=formality
     )  # fmt: skip
+    load_torch()
     prepare_torch(threads)
     from weitblick.common.process import join_world
 

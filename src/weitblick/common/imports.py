@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import version
+from types import ModuleType
 from typing import Any, Literal
 
 from weitblick.common.errors import UserError
 
+TABLES, TRIED_WITHOUT_TABLES = "torch._meta_registrations", ("2.13.",)
 Extra = Literal["plots", "tensorboard", "server", "ctranslate2", "hub"]
 
 
@@ -20,6 +24,19 @@ def extra(name: Extra) -> Iterator[None]:
     except ImportError as error:
         package = (error.name or "a package").split(".")[0]
         raise UserError(f"{package} is not installed", remedy=f"pip install 'weitblick[{name}]'") from None
+
+
+def load_torch() -> None:
+    """Loads PyTorch without the tables by which its compiler and tensors without data compute: a quarter of the time
+    that a command takes to begin, and nothing that translates reads them. Who imports them by name still gets them.
+    Versions of PyTorch that this was not tried with are loaded as they are."""
+    if "torch" in sys.modules or not version("torch").startswith(TRIED_WITHOUT_TABLES):
+        return
+    sys.modules[TABLES] = ModuleType(TABLES)
+    try:
+        import_module("torch")
+    finally:
+        del sys.modules[TABLES]
 
 
 def on_call(place: str) -> Callable[..., Any]:

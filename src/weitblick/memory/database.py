@@ -6,6 +6,8 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from weitblick.common.errors import UserError
@@ -15,6 +17,8 @@ LOG = f"{FILE}-wal"
 """What was written last; it goes into the file itself when the last program closes it."""
 FORMAT_VERSION = 1
 MAP_BYTES = 1 << 32
+LARGE_CACHE = 100_000
+"""Kilobytes of a memory that are kept in RAM while many pairs are added."""
 LONG_WAIT, SHORT_WAIT = 60.0, 1.0
 """Seconds for another program that writes: a large file is added in some ten."""
 
@@ -27,6 +31,9 @@ UNWRITABLE = {
     sqlite3.SQLITE_CANTOPEN: "change the permissions of its folder, or copy it",
 }
 
+INDEX_NEW_PAIRS = """CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
+        INSERT INTO words (rowid, source) VALUES (new.id, new.source);
+    END"""
 SCHEMA = (
     """CREATE TABLE pairs (id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, target TEXT NOT NULL,
         origin TEXT NOT NULL, rank INTEGER NOT NULL)""",
@@ -35,9 +42,7 @@ SCHEMA = (
     """CREATE VIRTUAL TABLE words USING fts5 (source, content='pairs', content_rowid='id', detail=none,
         tokenize="unicode61 remove_diacritics 0")""",
     "CREATE VIRTUAL TABLE terms USING fts5vocab (words, row)",
-    """CREATE TRIGGER added AFTER INSERT ON pairs BEGIN
-        INSERT INTO words (rowid, source) VALUES (new.id, new.source);
-    END""",
+    INDEX_NEW_PAIRS,
     """CREATE TRIGGER removed AFTER DELETE ON pairs BEGIN
         INSERT INTO words (words, rowid, source) VALUES ('delete', old.id, old.source);
         DELETE FROM keys WHERE id = old.id;
@@ -46,6 +51,23 @@ SCHEMA = (
         WITHOUT ROWID""",
     f"PRAGMA user_version = {FORMAT_VERSION}",
 )
+
+
+@contextmanager
+def indexed_at_the_end(database: sqlite3.Connection) -> Iterator[None]:
+    """Pairs that are added in this part of a transaction join the full-text index together, which takes a sixth of the
+    time that it takes one by one. Meanwhile more of the file is kept in RAM, so that less of it is written twice."""
+    (cache,) = database.execute("PRAGMA cache_size").fetchone()
+    database.execute(f"PRAGMA cache_size = {-LARGE_CACHE}")
+    try:
+        (latest,) = database.execute("SELECT coalesce(max(id), 0) FROM pairs").fetchone()
+        database.execute("DROP TRIGGER added")
+        yield
+        added = "SELECT id, source FROM pairs WHERE id > ? ORDER BY id"  # the order of the index
+        database.execute(f"INSERT INTO words (rowid, source) {added}", (latest,))
+        database.execute(INDEX_NEW_PAIRS)
+    finally:
+        database.execute(f"PRAGMA cache_size = {cache}")
 
 
 class UnwritableError(UserError):

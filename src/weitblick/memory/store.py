@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
 from pathlib import Path
 
-from weitblick.memory.database import LONG_WAIT, SHORT_WAIT, Access, UnwritableError, connect, is_memory
+from weitblick.memory.database import (
+    LONG_WAIT,
+    SHORT_WAIT,
+    Access,
+    UnwritableError,
+    connect,
+    indexed_at_the_end,
+    is_memory,
+)
 from weitblick.memory.matches import (
     MOST_TERMS,
     LocatedPair,
@@ -28,6 +37,8 @@ from weitblick.memory.matches import (
 TOGETHER = 200
 """Sources that are searched for in one go; others may have the memory in between."""
 FUZZY_CANDIDATES = 40
+WRITTEN_TOGETHER = 2000
+"""Pairs that are written in one go; from so many on, they are also indexed in one go."""
 SAMPLE = 24
 LATEST, FILES_JUDGED, FEW = 2000, 4, 6
 """Pairs by which a memory is judged; files among its latest pairs that are judged apart, by a few pairs each."""
@@ -143,21 +154,16 @@ class Memory:
         return self.extend([(source, target, origin)])[-1]
 
     def extend(self, pairs: Iterable[tuple[str, str, str]]) -> list[int]:
-        """Adds (source, target, origin) in order, all or none."""
+        """Adds (source, target, origin) in order, all or none. Millions are read as they are written."""
+        waiting = iter(pairs)
         with self._change() as database:
-            latest = self._one("SELECT coalesce(max(rank), 0) FROM pairs")
-            ids = []
-            for rank, (source, target, origin) in enumerate(pairs, latest + 1):
-                if not source.strip() or not target.strip():
-                    raise ValueError("an approved pair needs a source and a target")
-                same = "SELECT id FROM pairs WHERE source = ? AND target = ?"
-                known = database.execute(same, (source, target)).fetchone()
-                if known:
-                    database.execute("UPDATE pairs SET rank = ?, origin = ? WHERE id = ?", (rank, origin, known[0]))
-                    ids.append(int(known[0]))
-                    continue
-                new = "INSERT INTO pairs (source, target, origin, rank) VALUES (?, ?, ?, ?)"
-                ids.append(int(database.execute(new, (source, target, origin, rank)).lastrowid or 0))
+            rank = self._one("SELECT coalesce(max(rank), 0) FROM pairs")
+            some = list(islice(waiting, WRITTEN_TOGETHER))
+            ids: list[int] = []
+            with indexed_at_the_end(database) if len(some) == WRITTEN_TOGETHER else nullcontext():
+                while some:
+                    ids += _write(database, some, rank + len(ids))
+                    some = list(islice(waiting, WRITTEN_TOGETHER))
         return ids
 
     def remove(self, id: int) -> None:
@@ -263,6 +269,28 @@ class Memory:
                 if self._database.in_transaction:  # a full disc has ended it already
                     self._database.execute("ROLLBACK")
                 raise
+
+
+def _write(database: sqlite3.Connection, pairs: Sequence[tuple[str, str, str]], rank: int) -> list[int]:
+    """Adds pairs behind those of this rank, and gives their ids. The ones that are known become the latest."""
+    (latest,) = database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'pairs'").fetchone()
+    same = "SELECT id FROM pairs WHERE source = ? AND target = ?"
+    ids: list[int] = []
+    new: dict[tuple[str, str], tuple[int, str, str, str, int]] = {}
+    for number, (source, target, origin) in enumerate(pairs, rank + 1):
+        if not source.strip() or not target.strip():
+            raise ValueError("an approved pair needs a source and a target")
+        if (own := new.get((source, target))) is None:
+            known = database.execute(same, (source, target)).fetchone()
+            if known:
+                database.execute("UPDATE pairs SET rank = ?, origin = ? WHERE id = ?", (number, origin, known[0]))
+                ids.append(int(known[0]))
+                continue
+        id = latest + len(new) + 1 if own is None else own[0]
+        new[source, target] = (id, source, target, origin, number)
+        ids.append(id)
+    database.executemany(f"INSERT INTO pairs ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", new.values())
+    return ids
 
 
 def _spread(pairs: list[LocatedPair], count: int = SAMPLE) -> list[LocatedPair]:

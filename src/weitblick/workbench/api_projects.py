@@ -44,8 +44,8 @@ Version = Annotated[int, Field(ge=0, le=MOST_ROW)]
 
 class SegmentIn(Strict):
     """`version` is the row's that was seen: a row that somebody has written since is not overwritten. `writer` names
-    the tab or program, and `writer_edit` counts what it writes: what is sent again is then known. `focus` is the row
-    being written, which the model is to leave alone. With `ask`, a row in which something looks wrong is saved, but
+    the tab or program, and `writer_edit` counts what it writes from 1: what is sent again is then known. `focus` is the
+    row being written, which the model is to leave alone. With `ask`, a row in which something looks wrong is saved, but
     not confirmed or reviewed: the answer has its `findings`, and whoever sends it again without `ask` has seen them.
     `person` is the name of whoever writes, and `act` how the text came about, for undoing by steps."""
 

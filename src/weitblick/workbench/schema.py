@@ -297,8 +297,8 @@ StepKind = Literal[
 @dataclass(frozen=True, slots=True)
 class Write:
     """What a person writes in a row, and what that person had seen: the row's `version`. `writer` is the tab and
-    `writer_edit` counts what it writes, so that what is sent twice or overtakes something is known. `person` is a name,
-    and `act` how the text came about, unless it was typed."""
+    `writer_edit` counts what it writes from 1, so that what is sent twice or overtakes something is known; 0 is for
+    writers that do not count. `person` is a name, and `act` how the text came about, unless it was typed."""
 
     target: str
     state: State
@@ -310,13 +310,16 @@ class Write:
 
     def has_arrived(self, row: Segment) -> bool:
         """Whether the row holds this already, or something later from the same tab."""
-        if self.writer is not None and self.writer == row.writer and self.writer_edit <= row.writer_edit:
+        if self._is_counted_by(row.writer) and self.writer_edit <= row.writer_edit:
             return True
         return (self.target, self.state) == (row.target, row.state) and row.change is None
 
     def may_replace(self, row: Segment) -> bool:
         """Whether nobody else has written the row since it was seen. What the model makes of a draft is no writing."""
-        return self.version >= row.written or (self.writer is not None and self.writer == row.writer)
+        return self.version >= row.written or self._is_counted_by(row.writer)
+
+    def _is_counted_by(self, writer: str | None) -> bool:
+        return self.writer is not None and self.writer == writer and self.writer_edit > 0
 
 
 @dataclass(frozen=True, slots=True)
