@@ -27,8 +27,8 @@ VARIANTS = [
 TERMS = Terms([Term("report", "Ausschuss", "g:1"), Term("house", "Montag", "g:2"), Term("figures", "Zahlen", "g:3")])
 
 
-def translator(variant: dict[str, str]) -> Translator:
-    return Translator(tiny_translation_model(variant, end=2.5), tiny_pipeline())
+def translator(variant: dict[str, str], architecture: str = "transformer") -> Translator:
+    return Translator(tiny_translation_model(variant, end=2.5, architecture=architecture), tiny_pipeline())
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=name)
@@ -83,10 +83,26 @@ def test_scores_of_a_search_are_those_of_forced_decoding() -> None:
         scores = job.passes.score([0, 1], prefixes)
         found = job.passes.search_from([0, 1], prefixes, scores, [True, False], barred)
         words = job.passes.score([0, 1], [own[0].ids for own in found])
-        later = job.passes.score([0, 1], [own[0].ids for own in found], [1, 2], alone=True)
+        later = job.passes.score_alternatives([0, 1], [own[0].ids for own in found], [1, 2])
     assert [sum(own) for own in words] == pytest.approx([own[0].log_probability for own in found], abs=1e-3)
     assert [own[0].word_log_probabilities for own in found] == [pytest.approx(own, abs=1e-3) for own in words]
-    assert later == [pytest.approx(own[first:], abs=1e-3) for own, first in zip(words, (1, 2), strict=True)]
+    assert later == pytest.approx([sum(own[first:-1]) for own, first in zip(words, (1, 2), strict=True)], abs=1e-3)
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "ssru"])
+def test_alternatives_that_begin_alike_are_scored_as_each_alone(architecture: str) -> None:
+    ours = translator(VARIANTS[0], architecture)
+    document = Document("1", (Sentence("The report was read."), Sentence("Where is the house?")))
+    job = DocumentJob(ours, document, TranslationOptions())
+    for _ in job.prepare():
+        pass
+    texts = ["Der Bericht wurde verlesen.", "Der Bericht", "Der", "Der Bericht war falsch.", "Es ist nahe."]
+    texts += ["Wo ist das Haus?", "Wo ist die Bank?", "Wo ist das Haus? Es"]
+    numbers, rows = [0] * 5 + [1] * 3, ours.pipeline.encode_target(texts)
+    begun = [1, 1, 0, 1, 0, 2, 2, 2]
+    alone = [job.passes.score([n], [row], alone=True)[0] for n, row in zip(numbers, rows, strict=True)]
+    found = job.passes.score_alternatives(numbers, rows, begun)
+    assert found == pytest.approx([sum(own[n:-1]) for own, n in zip(alone, begun, strict=True)], abs=1e-4)
 
 
 def test_several_terms_of_a_sentence_are_said_at_once() -> None:

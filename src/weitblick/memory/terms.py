@@ -215,6 +215,11 @@ class Terms:
                     break
         return found
 
+    def are_said(self, source: str, target: str) -> bool:
+        """Whether a translation says all terms that its source has."""
+        own = (occurrence.terms for occurrence in self.occurrences(source))
+        return all(any(term.is_said(target, self.target_language) for term in terms) for terms in own)
+
     def contradictions(self) -> list[tuple[Term, Term]]:
         """Terms with the same source and another translation, each with the first of them."""
         found = []

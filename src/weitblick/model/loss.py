@@ -114,7 +114,7 @@ def smoothed_cross_entropy(
 
 @torch.no_grad()
 def token_log_probabilities(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """[T] log-probability of each target token."""
+    """[T] log-probability of each target token: the plain formula, which tests take for the truth."""
     step = _chunks(states.shape[0], weight.shape[0]).step
     parts = []
     for start in range(0, states.shape[0], step):

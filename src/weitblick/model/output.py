@@ -261,9 +261,7 @@ class WordDistribution:
     @torch.no_grad()
     def log_probabilities(self, targets: Tensor) -> Tensor:
         """[T] of each target word, without gradient."""
-        from weitblick.model.loss import token_log_probabilities
-
-        found = token_log_probabilities(self.softmax.states, self.softmax.weight, self.softmax.bias, targets)
+        found = self.look_up(targets[:, None]).log_probabilities[:, 0]
         before = WordDistribution(self.softmax)
         for modifier in self.modifiers:
             found, before = modifier.of_words(found, targets, before), before.then(modifier)

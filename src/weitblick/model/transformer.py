@@ -90,7 +90,12 @@ class SourceReadingLayer(nn.Module, ABC):
         self, x: Tensor, layout: Layout, encoder_states: Tensor, source_grid: Grid, extra: Extra | None = None
     ) -> tuple[Tensor, Tensor]:
         x = self.first(x, layout)
-        x = extra(x) if extra else x
+        return self.read_source(extra(x) if extra else x, layout, encoder_states, source_grid)
+
+    def read_source(
+        self, x: Tensor, layout: Layout, encoder_states: Tensor, source_grid: Grid
+    ) -> tuple[Tensor, Tensor]:
+        """All that comes behind the first sub-layer."""
         around = self.around_source_attention
         return self._finish(
             around.leave(x, self.source_attention(around.enter(x), layout, encoder_states, source_grid))

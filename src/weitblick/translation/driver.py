@@ -27,6 +27,7 @@ from weitblick.model.concatenation import SOURCE_SEPARATOR, Concatenation
 from weitblick.model.context import Context, Sources
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.output import Pointer
+from weitblick.model.transformer import Transformer
 from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis, SearchOptions
 from weitblick.translation.concatenated import concatenated_units, current_only, without_separators
@@ -34,6 +35,7 @@ from weitblick.translation.forced import Forced
 from weitblick.translation.kept_states import BestStates, KeptStates, TranslationStates, encode_sources
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import batches_by_length, search_batch
+from weitblick.translation.shared_beginnings import score_alternatives
 from weitblick.translation.verification import Verification, changed_by_context, is_greedy, worth_verifying
 
 if TYPE_CHECKING:
@@ -283,33 +285,38 @@ class Passes:
         self,
         numbers: Sequence[int],
         targets: Sequence[Sequence[int]],
-        begun: Sequence[int] | None = None,
         alone: bool = False,
     ) -> list[list[float]]:
-        """Log-probabilities of the words of some targets and of their ends, each of the unit with this number. begun:
-        how many words of each are not asked about; alone: without context and pointer."""
+        """Log-probabilities of the words of some targets and of their ends, each of the unit with this number. alone:
+        without context and pointer."""
         found: list[list[float]] = []
-        begun = begun or [0] * len(targets)
         context = None if alone else self.with_pointer(self.context)
-        for chosen, own, firsts in self._parts(numbers, targets, begun):
+        for chosen, own in self._parts(numbers, targets):
             source, readers = self.readers.pack(chosen), self.readers.choose(chosen)
             states = self.encoder_states.index_select(0, self.readers.rows(chosen))
             states, _ = self.model.encode(source, context, states=states)
             target = readers.pack_targets(range(len(own)), own)
             words = self.model.decode(target, states, source.layout, context, words_only=True).words
-            lengths = [len(ids) + 1 - first for ids, first in zip(own, firsts, strict=True)]
-            starts = np.cumsum([0, *target.layout.host_lengths[:-1]])
-            spans = zip(starts + np.array(firsts), starts + np.array(target.layout.host_lengths), strict=True)
-            steps = torch.from_numpy(np.concatenate([np.arange(*span) for span in spans])).to(states.device)
-            values = words.at(steps).log_probabilities(target.next_tokens()[steps])
-            found += [row.tolist() for row in values.split(lengths)]
+            values = words.log_probabilities(target.next_tokens())
+            found += [row.tolist() for row in values.split(target.layout.host_lengths)]
         return found
+
+    def score_alternatives(
+        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
+    ) -> list[float]:
+        """Log-probabilities of some targets without their ends, each of the unit with this number, from the words on
+        that are not `begun`; without context and pointer. Many targets of a unit begin alike."""
+        model = self.model.sentence
+        if isinstance(model, Transformer):
+            return score_alternatives(model, self.sources, self.encoder_states, numbers, targets, begun)
+        scores = self.score(numbers, targets, alone=True)
+        return [sum(words[first:-1]) for words, first in zip(scores, begun, strict=True)]
 
     @torch.no_grad()
     def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> list[Reading]:
         """What the sentence model reads and thinks at every word of some targets, each of the unit with this number."""
         found: list[Reading] = []
-        for chosen, own, _ in self._parts(numbers, targets, [0] * len(targets)):
+        for chosen, own in self._parts(numbers, targets):
             source = self.sources.pack(chosen)
             target = self.sources.choose(chosen).pack_targets(range(len(own)), own)
             encoded = self.encoder_states.index_select(0, self.sources.rows(chosen))
@@ -324,14 +331,14 @@ class Passes:
         return found
 
     def _parts(
-        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
-    ) -> Iterator[tuple[list[int], list[Sequence[int]], list[int]]]:
-        """Units, targets and what is begun of them, some thousand words at a time."""
+        self, numbers: Sequence[int], targets: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[list[int], list[Sequence[int]]]]:
+        """Units and targets, some thousand words at a time."""
         sizes = [
             len(target) + int(self.sources.lengths[number]) for number, target in zip(numbers, targets, strict=True)
         ]
         for part in Sources(targets, [0] * len(targets), [0] * len(targets)).parts(np.array(sizes)):
-            yield [numbers[n] for n in part], [targets[n] for n in part], [begun[n] for n in part]
+            yield [numbers[n] for n in part], [targets[n] for n in part]
 
     @torch.no_grad()
     def search_from(

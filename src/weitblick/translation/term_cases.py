@@ -39,9 +39,11 @@ class Searcher(Protocol):
         self,
         numbers: Sequence[int],
         targets: Sequence[Sequence[int]],
-        begun: Sequence[int] | None = None,
         alone: bool = False,
     ) -> list[list[float]]: ...
+    def score_alternatives(
+        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
+    ) -> list[float]: ...
     def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> Sequence[Read]: ...
     def search_from(
         self,

@@ -201,8 +201,8 @@ class TermSearch:
                 targets.append(rows[place])
                 begun.append(start)
                 tried.append(own[place])
-        scores = searcher.score(numbers, targets, begun, alone=True)
-        costs = {id(one): one.penalty - sum(words[:-1]) for one, words in zip(tried, scores, strict=True)}
+        scores = searcher.score_alternatives(numbers, targets, begun)
+        costs = {id(one): one.penalty - score for one, score in zip(tried, scores, strict=True)}
         return [
             sorted((one for one in own if id(one) in costs), key=lambda one: costs[id(one)]) or list(own)
             for own in offered

@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from weitblick.memory.matches import Pair
+from weitblick.translation.match_repair import NearMatch, repair_matches
 from weitblick.translation.options import TranslationOptions
 from weitblick.workbench.origins import best_match, exact_origin
-from weitblick.workbench.schema import Segment
+from weitblick.workbench.schema import Origin, Segment
 
 if TYPE_CHECKING:
     from weitblick.workbench.engine import Steps
@@ -97,16 +99,42 @@ class Filling:
                     self._tell(document, taken)
 
     def _note_matches(self, document: str) -> Steps:
-        """Drafts of the model say how like the likest approved sentence is."""
+        """Drafts of the model say how like the likest approved sentence is; where the words that differ can be put into
+        its translation, they give way to that."""
         store = self._workbench.store
         memory = self._workbench.service.memories.of(store.document(document).project)
         drafts = [row for row in store.segments(document) if row.origin == "machine"] if len(memory) else []
-        for number, row in enumerate(drafts):
-            found = best_match(memory, row.source)
-            if found is not None:
-                self._tell(document, store.set_origin(document, row.position, "fuzzy", *found))
-            if number % MATCHED_TOGETHER == MATCHED_TOGETHER - 1:
-                yield
+        for begin in range(0, len(drafts), MATCHED_TOGETHER):
+            some = drafts[begin : begin + MATCHED_TOGETHER]
+            matched = [(row, *found) for row in some if (found := best_match(memory, row.source)) is not None]
+            repaired = self._repaired(document, [(row, pair) for row, _, pair in matched])
+            for row, likeness, pair in matched:
+                self._note_match(document, row, likeness, pair.source, repaired.get(row.position))
+            yield
+
+    def _note_match(self, document: str, row: Segment, likeness: int, source: str, repaired: str | None) -> None:
+        store = self._workbench.store
+        taken = None
+        if repaired is not None and repaired != row.target and row.state == "draft":
+            taken = store.translate(document, row.position, repaired, row, None, "repaired", likeness, source)
+        if taken is None:
+            kind: Origin = "repaired" if repaired == row.target else "fuzzy"
+            taken = store.set_origin(document, row.position, kind, likeness, source)
+        self._tell(document, taken)
+
+    def _repaired(self, document: str, matched: Sequence[tuple[Segment, Pair]]) -> dict[int, str]:
+        """By position, drafts that an approved translation of a like sentence makes; none for rows with placeholders,
+        or where a term of the project would be lost."""
+        workbench = self._workbench
+        mask, terms = workbench.masks.of(document), workbench.terms.of(workbench.store.document(document).project)
+        plain = [(row, pair) for row, pair in matched if mask.source(row.position) == row.source]
+        near = [NearMatch(row.source, row.target, pair.source, pair.target) for row, pair in plain]
+        found = repair_matches(workbench.service.engine.translator, near) if near else []
+        return {
+            row.position: text
+            for (row, _), text in zip(plain, found, strict=True)
+            if text is not None and (terms is None or terms.are_said(row.source, text))
+        }
 
     def _next(self, document: str, tried: set[int], size: int) -> list[int]:
         """The rows to translate next, in reading order."""

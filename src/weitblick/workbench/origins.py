@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from weitblick.memory.matches import Pair
 from weitblick.memory.store import Memory
 from weitblick.workbench.schema import Origin, Segment
 from weitblick.workbench.store import Store
@@ -26,11 +27,11 @@ def exact_origin(store: Store, project: str, rows: Sequence[Segment], row: Segme
     return "context" if here and any(found == here for found in there.values()) else "exact"
 
 
-def best_match(memory: Memory, source: str) -> tuple[int, str] | None:
-    """How like the likest approved sentence is, in per cent, and that sentence; None if there is none. What is not the
-    very same sentence is never 100 per cent like it."""
+def best_match(memory: Memory, source: str) -> tuple[int, Pair] | None:
+    """How like the likest approved sentence is, in per cent, and that pair; None if there is none. What is not the very
+    same sentence is never 100 per cent like it."""
     found = memory.matches(source, limit=1, at_least=LEAST)
     if not found:
         return None
     best = found[0]
-    return min(99, math.floor(100 * best.similarity)), best.pair.source
+    return min(99, math.floor(100 * best.similarity)), best.pair

@@ -137,7 +137,7 @@ class RowStore:
             edit = self._set(database, document, now, target, "draft", cause)
             if origin is not None:
                 self._set_origin(database, document, position, origin, match, matched_source)
-            elif now.origin not in ("fuzzy", "repetition"):  # which the model's are as well
+            elif now.origin not in ("fuzzy", "repaired", "repetition"):  # in which the model has a part as well
                 self._set_origin(database, document, position, "machine", None, None)
             if cause is not None and now.state == "draft" and target != now.before:
                 database.execute(

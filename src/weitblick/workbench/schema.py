@@ -203,10 +203,11 @@ def note_pair_changes(database: sqlite3.Connection) -> None:
 State = Literal["empty", "draft", "edited", "confirmed", "reviewed"]
 APPROVED: tuple[State, ...] = ("confirmed", "reviewed")
 """The states of rows that a person has approved: they are in the memory, and no model changes them."""
-Origin = Literal["context", "exact", "fuzzy", "repetition", "machine", "rule", "file"]
+Origin = Literal["context", "exact", "repaired", "fuzzy", "repetition", "machine", "rule", "file"]
 """Where a row's first translation comes from: an approved translation of the very same sentence between the same
-neighbours (context) or elsewhere (exact); the model, with an approved translation of a like sentence at hand (fuzzy);
-the model, for a sentence that stands further up as well (repetition) or nowhere (machine); a rule; the file itself."""
+neighbours (context) or elsewhere (exact), or of a like sentence, with the words that differ translated anew (repaired);
+the model, with an approved translation of a like sentence at hand (fuzzy), for a sentence that stands further up as
+well (repetition) or nowhere (machine); a rule; the file itself."""
 PairKind = Literal["segment", "import", "term", "suggestion"]
 
 

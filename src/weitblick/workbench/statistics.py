@@ -92,7 +92,7 @@ class Statistics:
 
 def class_of(row: Segment) -> str:
     """What a row counts as: by its origin, and of fuzzy matches by how like they are."""
-    if row.origin == "fuzzy":
+    if row.origin in ("fuzzy", "repaired"):
         return next((name for least, name in BANDS if (row.match or 0) >= least), "new")
     return {"exact": "100 %", "machine": "new", None: "new"}.get(row.origin, row.origin or "new")
 

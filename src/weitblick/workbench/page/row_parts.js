@@ -25,6 +25,7 @@ import { buildTags } from "./tags.js";
 const ORIGINS = /** @type {Record<string, string>} */ ({
   context: "an approved translation of this very sentence, between the same neighbours",
   exact: "an approved translation of this very sentence",
+  repaired: "an approved translation of a like sentence, in which the words that differ were translated anew",
   fuzzy: "the model, with the approved translation of a like sentence at hand",
   repetition: "the model: this sentence stands further up as well",
   machine: "the model",
@@ -34,6 +35,7 @@ const ORIGINS = /** @type {Record<string, string>} */ ({
 
 /** What the badge of a row says. @param {Row} row */
 export function badgeOf({ origin, match }) {
+  if (origin === "repaired") return `${match} % repaired`;
   if (origin === "exact" || origin === "fuzzy") return `${match ?? 100} %`;
   return origin ?? "";
 }
