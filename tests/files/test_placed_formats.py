@@ -16,7 +16,7 @@ from weitblick.files.formats import read_file
 from weitblick.files.inline_marks import PlacedFormat, follow
 from weitblick.files.translatable_file import TranslatableFile
 
-WORDS = "Das rote Haus {count} hat viele große helle Räume für Gäste".split()
+WORDS = ["Das", "rote", "Haus", "{count}", "hat", "viele", "große", "helle", "Räume", "für", "Gäste"]
 TARGET = " ".join(WORDS)
 
 

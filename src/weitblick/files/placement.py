@@ -14,7 +14,6 @@ from weitblick.files.blocks import Block, Code
 from weitblick.files.flows import Stretch
 from weitblick.translation.alignment import Alignment
 
-
 Spans = dict[tuple[int, int], tuple[int, int]]
 """Spans of a sentence, and those of its translation that they have become."""
 
