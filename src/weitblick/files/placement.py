@@ -14,6 +14,9 @@ from weitblick.files.blocks import Block, Code
 from weitblick.files.flows import Stretch
 from weitblick.translation.alignment import Alignment
 
+Spans = dict[tuple[int, int], tuple[int, int]]
+"""Spans of a sentence, and those of its translation that they have become."""
+
 
 @dataclass
 class Node:
@@ -28,10 +31,11 @@ class Node:
     last: int = 0
     fixed: bool = False  # a word or break: where it is in the target is known
     edge: int = 0  # a mark that comes before (-1) or behind (1) everything else
+    placed: bool = False  # by a person: others make room for it
 
     def holds_fixed(self, low: int, high: int) -> bool:
-        """Whether a word or break of it stands in [low, high)."""
-        return any(low <= n.first < high if n.fixed else n.holds_fixed(low, high) for n in self.inside)
+        """Whether a word or break of it, or what a person has placed in it, stands in [low, high)."""
+        return any(low <= n.first < high if n.fixed or n.placed else n.holds_fixed(low, high) for n in self.inside)
 
 
 def tree_of(codes: Sequence[Code]) -> list[Node]:
@@ -54,12 +58,13 @@ def tree_of(codes: Sequence[Code]) -> list[Node]:
 @dataclass(frozen=True)
 class PlacedStretch:
     """A sentence, where its translation starts in the target's flow, how long that is, and how the two are aligned
-    (both counted from their starts)."""
+    (both counted from their starts). `placed`: where a person has put what is around a span of the sentence."""
 
     stretch: Stretch
     start: int
     length: int
     alignment: Alignment | None
+    placed: Spans = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -114,8 +119,15 @@ class Mapping:
         stop = self._between(end) if last is None else self._within(last, last.stretch.start, end)[1]
         return begin, max(begin, stop)
 
+    def is_placed(self, start: int, end: int) -> bool:
+        """Whether a person has said where a pair around [start, end) of the source goes."""
+        return any((start - s.stretch.start, end - s.stretch.start) in s.placed for s in self.stretches)
+
     def _within(self, one: PlacedStretch, start: int, end: int) -> tuple[int, int]:
         low, high = start - one.stretch.start, end - one.stretch.start
+        if (low, high) in one.placed:
+            first, last = one.placed[low, high]
+            return one.start + first, one.start + last
         if one.alignment is None:
             return one.start + min(low, one.length), one.start + min(high, one.length)
         found = one.alignment.target_span(low, high)
@@ -125,30 +137,57 @@ class Mapping:
         return one.start + one.alignment.target[found[0]][0], one.start + one.alignment.target[found[1] - 1][1]
 
 
-def place(nodes: list[Node], mapping: Mapping, source: tuple[int, int], target: tuple[int, int]) -> None:
-    """Gives every node its place in the target, children inside their parents, in the order in which they now stand."""
+def place(
+    nodes: list[Node],
+    mapping: Mapping,
+    source: tuple[int, int],
+    target: tuple[int, int],
+    block: tuple[int, int] | None = None,
+) -> None:
+    """Gives every node its place in the target, children inside their parents, in the order in which they now stand.
+    A parent reaches as far as what a person has placed inside it, within the target of the whole `block`."""
     low, high = target
+    block = block or target
     for node in nodes:
         if node.code.width:
-            node.first, node.fixed = mapping.fixed[node.start], True
-            node.last = node.first + 1
+            _fix(node, mapping)
         elif node.close is not None:
             whole = (node.start, node.end) == source
             node.first, node.last = target if whole else mapping.pair(node.start, node.end)
+            node.placed = not whole and mapping.is_placed(node.start, node.end)
         else:
             node.edge = -1 if node.start == source[0] else 1 if node.start == source[1] else 0
             node.first = node.last = (low, mapping.point(node.start), high)[node.edge + 1]
         if not node.fixed:
-            node.first = min(max(node.first, low), high)
-            node.last = min(max(node.last, node.first), high)
+            least, most = block if node.placed else target
+            node.first = min(max(node.first, least), most)
+            node.last = min(max(node.last, node.first), most)
     _order([node for node in nodes if node.code.ordered])
-    for node in nodes:
+    for node in list(nodes):
         if node.close is not None:
-            place(node.inside, mapping, (node.start, node.end), (node.first, node.last))
+            nodes += _outside(node, mapping, node.first, node.last) if node.placed else []
+            place(node.inside, mapping, (node.start, node.end), (node.first, node.last), block)
             fixed = list(_fixed(node.inside))
             node.first = min([node.first, *(n.first for n in fixed)])
             node.last = max([node.last, *(n.last for n in fixed)])
     _separate(nodes)
+
+
+def _fix(node: Node, mapping: Mapping) -> Node:
+    """A word or break, where it is in the target."""
+    node.first, node.fixed = mapping.fixed[node.start], True
+    node.last = node.first + 1
+    return node
+
+
+def _outside(node: Node, mapping: Mapping, low: int, high: int) -> list[Node]:
+    """The words and breaks that were inside a node and are not where somebody has placed it: they leave it."""
+    words = [one for one in node.inside if one.code.width and not low <= mapping.fixed[one.start] < high]
+    node.inside = [one for one in node.inside if one not in words]
+    found = [_fix(one, mapping) for one in words]
+    for child in node.inside:
+        found += _outside(child, mapping, low, high)
+    return found
 
 
 def _order(nodes: Sequence[Node]) -> None:
@@ -158,18 +197,21 @@ def _order(nodes: Sequence[Node]) -> None:
 
 
 def _fixed(nodes: Sequence[Node]) -> list[Node]:
-    return [n for node in nodes for n in ([node] if node.fixed else _fixed(node.inside))]
+    return [n for node in nodes for n in ([node] if node.fixed or node.placed else _fixed(node.inside))]
 
 
 def _separate(nodes: list[Node]) -> None:
     """No two neighbours overlap: the second begins where the first ends or, if it cannot, becomes part of it."""
-    nodes.sort(key=lambda node: (node.first, node.edge, node.start, node.last))
+    nodes.sort(key=lambda node: (node.first, node.edge, not node.placed, node.start, node.last))
     kept: list[Node] = []
     for node in nodes:
         reaching = list(takewhile(lambda one: one.last > node.first, reversed(kept)))[::-1]  # noqa: B023
         if not reaching:
             kept.append(node)
-        elif not (node.fixed or node.holds_fixed(node.first, reaching[-1].last)):
+        elif node.placed and not any(_stays(one, node.first) for one in reaching):
+            _clip(reaching, node.first)
+            kept.append(node)
+        elif not (node.fixed or node.placed or node.holds_fixed(node.first, reaching[-1].last)):
             _move(node, reaching[-1].last)
             kept.append(node)
         elif home := next((one for one in reaching if _takes(one, node.first)), None):
@@ -186,9 +228,14 @@ def _separate(nodes: list[Node]) -> None:
     nodes[:] = kept
 
 
+def _stays(node: Node, place: int) -> bool:
+    """Whether a node that reaches beyond a place cannot end there."""
+    return node.placed or node.fixed or node.holds_fixed(place, node.last)
+
+
 def _takes(node: Node, place: int) -> bool:
     """Whether what must stand at a place goes inside a node that reaches beyond it, because that cannot end there."""
-    return node.fixed or node.first == place or node.holds_fixed(place, node.last)
+    return node.placed or node.fixed or node.first == place or node.holds_fixed(place, node.last)
 
 
 def _move(node: Node, low: int) -> None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from weitblick.files.blocks import BREAK, Block, Code, cut
 from weitblick.files.flows import Flow, Stretch
 from weitblick.files.masking import Mask, Reading, is_word, number_words
-from weitblick.files.placement import Mapping, Node, PlacedStretch, place, tree_of, written
+from weitblick.files.placement import Mapping, Node, PlacedStretch, Spans, place, tree_of, written
 from weitblick.translation.alignment import Alignment
 
 
@@ -46,24 +46,26 @@ class TranslatedFlow:
         flow: Flow,
         rows: Sequence[tuple[FlowSentence, str | None, Alignment | None]],
         confirmed: Sequence[bool] | None = None,
+        placed: Sequence[Spans] | None = None,
     ) -> None:
         """`rows`: every sentence of the flow, its target as inner text (None: it stays as it is), the alignment of
         the two. `confirmed`: whether a human has confirmed each; then no word of it is written twice, and no sign of
-        the source is put into it."""
+        the source is put into it. `placed`: where somebody has put the formatting of each, as spans of inner text."""
         self.flow = flow
         self.text, position = "", 0
         self._fixed: dict[int, int] = {}
         self._left_out: set[int] = set()
         self._signs_left_out: set[int] = set()
         stretches: list[PlacedStretch] = []
-        for (unit, inside, alignment), stands in zip(rows, confirmed or [False] * len(rows), strict=True):
+        stand, by_hand = confirmed or [False] * len(rows), placed or [{}] * len(rows)
+        for (unit, inside, alignment), stands, spans in zip(rows, stand, by_hand, strict=True):
             self._keep(position, unit.stretch.start)
             target = unit.source if inside is None else self._cut(unit, inside, alignment, stands)
             if stands and inside is not None:
                 self._signs_left_out |= {code.at for code in flow.signs_in(unit.stretch)}
             if stretches and position == unit.stretch.start and self.text[-1:].isascii() and target[:1].isascii():
                 self.text += " "  # no space between sentences in the source's script, but in the target's
-            stretches.append(PlacedStretch(unit.stretch, len(self.text), len(target), alignment))
+            stretches.append(PlacedStretch(unit.stretch, len(self.text), len(target), alignment, spans))
             self._add(unit, target)
             position = unit.stretch.end
         self._keep(position, len(flow.text))

@@ -16,9 +16,10 @@ from weitblick.files.blocks import BREAK, Block, Edit, Note, Notes, Said
 from weitblick.files.checks.numerals import converted
 from weitblick.files.encoding import Encoding, name_of, unholdable
 from weitblick.files.flows import flows_of
-from weitblick.files.inline_marks import InlineMark, source_marks
+from weitblick.files.inline_marks import InlineMark, PlacedFormat, follow, format_spans, inner_places, source_marks
 from weitblick.files.masked_document import BY_RULE, Align, MaskedDocument, align_by_places
 from weitblick.files.masking import Reading
+from weitblick.files.placement import Spans
 from weitblick.files.rendering import FlowSentence, TranslatedFlow, sentences_of
 from weitblick.text.carried import Alphabet
 
@@ -194,11 +195,13 @@ class TranslatableFile(MaskedDocument):
         align: Align = align_by_places,
         reviewed: Collection[int] | None = None,
         comments: Mapping[int, Sequence[Note]] | None = None,
+        placed: Mapping[int, Sequence[PlacedFormat]] | None = None,
     ) -> tuple[bytes, list[str]]:
         """The bytes of the file with these targets, and notes. What is `locked` there has been confirmed by a human: it
         goes out as it stands, and the file says so if it can. `reviewed` are the numbers of sentences that somebody has
         reviewed after that; if they are given, the file also says what became of translations that it had already.
-        `comments`: all that is to be said about each sentence, in place of what the file says."""
+        `comments`: all that is to be said about each sentence, in place of what the file says. `placed`: where somebody
+        has put the formatting of sentences; the rest of it goes where its words went."""
         if len(document.sentences) != len(self._units):
             raise ValueError(f"{len(document.sentences)} sentences for a file of {len(self._units)}")
         confirmed = {number for number, sentence in enumerate(document.sentences) if sentence.status == "locked"}
@@ -220,7 +223,8 @@ class TranslatableFile(MaskedDocument):
                     replaced.setdefault(block.part, []).extend(_restated(block, wanted))
                 continue
             rows = [(self._units[n], inners.get(n), alignments.get(n)) for n in members]
-            for block, raw, shown in TranslatedFlow(flow, rows, [n in confirmed for n in members]).blocks():
+            own_places = [self._placed(n, document, inners, placed or {}) for n in members]
+            for block, raw, shown in TranslatedFlow(flow, rows, [n in confirmed for n in members], own_places).blocks():
                 marking = {"reviewed": block.reviewed, "confirmed": block.confirmed}.get(wanted)
                 raw = marking.mark(raw) if marking else raw
                 own = marking.edits if marking else block.edits
@@ -236,6 +240,22 @@ class TranslatableFile(MaskedDocument):
         changed = {part: _spliced(self.content.parts, edits, part) for part in edits if part != COPY}
         notes = self.content.review(texts) if self.content.review else []
         return self.content.save(changed), notes
+
+    def _placed(
+        self,
+        number: int,
+        document: Document,
+        inners: Mapping[int, str],
+        placed: Mapping[int, Sequence[PlacedFormat]],
+    ) -> Spans:
+        """Where somebody has put the formatting of a sentence, as spans of the inner texts of both sides."""
+        own, target, unit = placed.get(number, ()), document.sentences[number].target, self._units[number]
+        if not own or target is None or number not in inners:
+            return {}
+        typed = unit.mask.find(target)
+        formats = format_spans(self._flows[unit.flow], unit.stretch)
+        there = follow(inner_places(unit.mask, typed, own), typed, inners[number])
+        return {formats[one.mark]: (one.start, one.end) for one in there if one.mark < len(formats)}
 
     def _noted(self, comments: Mapping[int, Sequence[Note]]) -> Iterator[tuple[str, int, int, str]]:
         """The edits, with their parts, by which the file has these comments."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from weitblick.files.inline_marks import missing_placeholders, target_marks
+from weitblick.files.inline_marks import PlacedFormat, follow, missing_placeholders, target_marks
 from weitblick.workbench.api_projects import (
     MOST_PERSON,
     MOST_ROW,
@@ -18,6 +18,7 @@ from weitblick.workbench.api_projects import (
     ByIn,
     Json,
     Row,
+    SeenIn,
     SeenRowsIn,
     Version,
     settled,
@@ -64,6 +65,21 @@ class ChangedCommentIn(CommentIn):
     """`version` is the comment's that was seen."""
 
     version: Version
+
+
+class FormatIn(Strict):
+    """The number of formatting in its source, and the characters of the translation that it is around."""
+
+    mark: int = Field(ge=0, le=MOST_ROW)
+    start: int = Field(ge=0, le=MOST_TARGET)
+    end: int = Field(ge=0, le=MOST_TARGET)
+
+
+class FormatsIn(SeenIn):
+    """All formatting of a row that somebody has placed, in the text that was seen."""
+
+    target: str = Field(max_length=MOST_TARGET)
+    formats: list[FormatIn] = Field(max_length=1000)
 
 
 class TargetIn(Strict):
@@ -130,9 +146,16 @@ def routes(service: Service) -> APIRouter:
         if target.strip() and any(mark.kind == "format" for mark in marks):
             align = partial(service.engine.translator.align, [(row.source, target)])
             (alignment,) = await unless_gone(request, service.scheduler.call(align))
-        there = target_marks(marks, target, alignment)
+        there = target_marks(marks, target, alignment, follow(row.placed, row.target, target))
         missing = missing_placeholders(marks, target)
         return {"source": list(map(asdict, marks)), "target": list(map(asdict, there)), "missing": missing}
+
+    @router.put(f"{ROW}/formats", summary="Place formatting by hand; what is not named goes where its words go")
+    def formats(project: str, document: str, position: Row, body: FormatsIn) -> Json:
+        by = replace(body.by(), version=body.version)
+        placed = [PlacedFormat(one.mark, one.start, one.end) for one in body.formats]
+        store.segment(checked(project, document), position)
+        return segment_json(acts.place(document, position, placed, body.target, by))
 
     @router.post(f"{ROW}/comments", summary="Comment on a row", status_code=201)
     def comment(project: str, document: str, position: Row, body: CommentIn) -> Json:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from weitblick.files.checks.findings import Finding
+from weitblick.files.inline_marks import InlineMark, PlacedFormat
 from weitblick.workbench import steps
+from weitblick.workbench.errors import Refused
 from weitblick.workbench.review_files import read_review
 from weitblick.workbench.reviews import AppliedReview, apply_review
 from weitblick.workbench.schema import Segment, State, StepKind, Write, Written
@@ -79,6 +82,13 @@ class RowActs:
         changed = steps.change_comment(self._store, document, position, comment, text, version, by)
         return self._told(document, changed)
 
+    def place(self, document: str, position: int, placed: Sequence[PlacedFormat], seen: str, by: Write) -> Segment:
+        """Puts formatting of a row where a person wants it, all other formatting where its words go."""
+        marks = [mark for mark in self._workbench.masks.of(document).marks()[position] if mark.kind == "format"]
+        check_placed(placed, marks, seen)
+        ordered = sorted(placed, key=lambda one: one.mark)
+        return self._told(document, steps.place_formats(self._store, document, position, ordered, seen, by))
+
     def review(self, document: str, name: str, content: bytes, by: Write) -> AppliedReview:
         """Reads a review back, all of it or nothing."""
         found = read_review(name, content)
@@ -90,6 +100,25 @@ class RowActs:
     def _told(self, document: str, row: Segment) -> Segment:
         self._workbench.tell(document, row)
         return row
+
+
+def check_placed(placed: Sequence[PlacedFormat], marks: Sequence[InlineMark], target: str) -> None:
+    """Refuses formatting that the source does not have, that stands outside of the text, or that crosses other."""
+    if len({one.mark for one in placed}) < len(placed):
+        raise Refused(422, "formats: the same formatting is placed twice")
+    for one in placed:
+        if one.mark >= len(marks):
+            raise Refused(422, f"formats: there is no formatting {one.mark}, the source has {len(marks)}")
+        if not one.start < one.end <= len(target):
+            part = f"[{one.start}, {one.end})"
+            raise Refused(422, f"formats: {part} is no part of the translation, which has {len(target)} characters")
+    for one, other in combinations(placed, 2):
+        inner, outer = sorted((one, other), key=lambda each: each.end - each.start)
+        apart = one.end <= other.start or other.end <= one.start
+        around, within = marks[outer.mark], marks[inner.mark]
+        nested = around.start <= within.start and within.end <= around.end
+        if not apart and not (nested and outer.start <= inner.start and inner.end <= outer.end):
+            raise Refused(422, f"formats: {one.mark} and {other.mark} cross each other")
 
 
 def write_several(

@@ -12,8 +12,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any, cast
 
+from weitblick.files.inline_marks import PlacedFormat, follow
 from weitblick.workbench.database import transaction
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.schema import (
@@ -29,10 +31,10 @@ from weitblick.workbench.schema import (
 )
 
 SEGMENTS = """SELECT segments.position, source, target, state, metadata, change, edits.before, edits.cause,
-    version, written, writer, writer_edit, segments.person, decided, origin, match, matched_source
+    version, written, writer, writer_edit, segments.person, decided, origin, match, matched_source, placed
     FROM segments LEFT JOIN edits ON edits.id = segments.change"""
 COMMENTS = "SELECT position, id, text, person, time, version FROM comments WHERE text IS NOT NULL AND document = ?"
-KEPT = ("change", "person", "decided", "origin", "match", "matched_source")
+KEPT = ("change", "person", "decided", "origin", "match", "matched_source", "placed")
 """What an edit keeps of a row besides its text and state."""
 TYPING_SECONDS = 30.0
 """What is typed in one row with shorter pauses is one step."""
@@ -81,8 +83,12 @@ class RowStore:
                 return Written(before, before, None)
             if not write.may_replace(before):
                 raise Changed(before)
-            step = self._step_of(database, document, before, write)
-            edit = self.write(database, document, before, write, step)
+            typed = self._typed_just_now(database, document, before, write)
+            edit = self._take_back(database, document, before, write, typed) if typed else None
+            if edit is None:
+                kind = kind_of(before, write)
+                new = None if typed and kind == "type" else self.new_step(database, document, kind, *_author(write))
+                edit = self.write(database, document, before, write, new or typed or 0)
             return Written(before, self.segment(document, position), edit)
 
     def write(self, database: sqlite3.Connection, document: str, before: Segment, write: Write, step: int) -> int:
@@ -91,18 +97,41 @@ class RowStore:
         self.remember(database, document, before.position, before.source, write.target, write.state)
         return edit
 
-    def _step_of(self, database: sqlite3.Connection, document: str, before: Segment, write: Write) -> int:
-        """The step that a write belongs to: a new one, unless it goes on with what was typed just now."""
-        kind = kind_of(before, write)
-        if kind == "type" and write.writer is not None:
-            latest = database.execute(
-                """SELECT steps.id, kind, writer, undone, max(edits.time) FROM steps JOIN edits ON edits.step = steps.id
-                WHERE steps.id = (SELECT max(id) FROM steps WHERE document = ?) AND edits.position = ?""",
-                (document, before.position),
-            ).fetchone()
-            if latest[1:4] == ("type", write.writer, 0) and time.time() - latest[4] < TYPING_SECONDS:
-                return int(latest[0])
-        return self.new_step(database, document, kind, write.writer, write.person)
+    def _typed_just_now(self, database: sqlite3.Connection, document: str, before: Segment, write: Write) -> int | None:
+        """The latest step, if that is what the same tab has typed in the row without a long pause since."""
+        if write.writer is None:
+            return None
+        latest = database.execute(
+            """SELECT steps.id, kind, writer, undone, max(edits.time) FROM steps JOIN edits ON edits.step = steps.id
+            WHERE steps.id = (SELECT max(id) FROM steps WHERE document = ?) AND edits.position = ?""",
+            (document, before.position),
+        ).fetchone()
+        recent = latest[1:4] == ("type", write.writer, 0) and time.time() - latest[4] < TYPING_SECONDS
+        return int(latest[0]) if recent else None
+
+    def _take_back(
+        self, database: sqlite3.Connection, document: str, before: Segment, write: Write, step: int
+    ) -> int | None:
+        """Writes a row that becomes what it was before it was typed in: it is as it was in everything else, too, and
+        there is nothing left to take back. None if it becomes something else."""
+        query = """SELECT before, state_before, kept FROM edits WHERE document = ? AND position = ? AND step = ?
+            ORDER BY id"""
+        target, state, kept = database.execute(query, (document, before.position, step)).fetchone()
+        if (target, state) != (write.target, write.state):
+            return None
+        edit = self.write(database, document, before, write, step)
+        self.set_kept(database, document, before.position, json.loads(kept or "{}"))
+        database.execute("DELETE FROM steps WHERE id = ?", (step,))
+        return edit
+
+    def set_kept(self, database: sqlite3.Connection, document: str, position: int, kept: dict[str, object]) -> None:
+        """Gives a row what an edit has kept of it, in a transaction that is open."""
+        names = [name for name in KEPT if name != "placed"]
+        columns = ", ".join(f"{name} = ?" for name in names)
+        values = [kept.get(name) for name in names]
+        query = f"UPDATE segments SET {columns} WHERE document = ? AND position = ?"
+        database.execute(query, (*values, document, position))
+        self.set_placed(database, document, position, kept.get("placed"))
 
     def new_step(
         self, database: sqlite3.Connection, document: str, kind: StepKind, writer: str | None, person: str | None
@@ -232,6 +261,7 @@ class RowStore:
         if was:
             origin = was["origin"], was["match"], was["matched_source"]
             self._set_origin(database, document, segment.position, *origin)
+            self.set_placed(database, document, segment.position, was.get("placed"))
         self.remember(database, document, segment.position, segment.source, own.target, state)
 
     def _seen_change(self, document: str, position: int, version: int) -> Segment:
@@ -272,7 +302,7 @@ class RowStore:
     ) -> int:
         """Changes a segment and notes that in its history. `write`: of a person; the model's have none."""
         now = time.time()
-        kept = json.dumps({name: getattr(before, name) for name in KEPT}, ensure_ascii=False)
+        kept = json.dumps(kept_of(before), ensure_ascii=False)
         person = write.person if write is not None else None
         edit = database.execute(
             """INSERT INTO edits
@@ -289,8 +319,20 @@ class RowStore:
             writer_edit = ?, person = ?, decided = ? WHERE document = ? AND position = ?""",
             (target, state, version, *author, document, before.position),
         )
+        if before.placed:
+            self.set_placed(database, document, before.position, follow(before.placed, before.target, target))
         assert edit is not None
         return edit
+
+    def set_placed(
+        self, database: sqlite3.Connection, document: str, position: int, placed: Sequence[PlacedFormat] | object
+    ) -> None:
+        """Notes where a person has put the formatting of a row. What an edit has kept of it is JSON already."""
+        given = [asdict(one) if isinstance(one, PlacedFormat) else one for one in cast(Sequence[object], placed or ())]
+        database.execute(
+            "UPDATE segments SET placed = ? WHERE document = ? AND position = ?",
+            (json.dumps(given) if given else None, document, position),
+        )
 
     def remember(
         self, database: sqlite3.Connection, document: str, position: int, source: str, target: str, state: State
@@ -332,14 +374,27 @@ def kind_of(before: Segment, write: Write) -> StepKind:
     return write.act or "type"
 
 
+def kept_of(row: Segment) -> dict[str, object]:
+    """What an edit keeps of a row besides its text and state."""
+    kept = {name: getattr(row, name) for name in KEPT}
+    return {**kept, "placed": [asdict(one) for one in row.placed]}
+
+
 def _author(write: Write | None) -> tuple[str | None, str | None]:
     return (None, None) if write is None else (write.writer, write.person)
 
 
 def _segment(row: tuple, comments: Sequence[Comment]) -> Segment:  # type: ignore[type-arg]
-    position, source, target, state, metadata, *rest = row
+    position, source, target, state, metadata, *rest, placed = row
+    segment = Segment(position, source, target, state, _parsed(metadata, {}), *rest, comments=tuple(comments))
+    if not placed:
+        return segment
+    return replace(segment, placed=tuple(PlacedFormat(**one) for one in _parsed(placed, [])))
+
+
+def _parsed(text: str, damaged: Any) -> Any:
+    """JSON of the database; what it says about a row can be missed if it is damaged, the row cannot."""
     try:
-        known = json.loads(metadata)
-    except ValueError:  # damaged: what it says about the row can be missed, the row cannot
-        known = {}
-    return replace(Segment(position, source, target, state, known, *rest), comments=tuple(comments))
+        return json.loads(text)
+    except ValueError:
+        return damaged

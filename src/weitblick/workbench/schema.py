@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weitblick.common.errors import UserError
+from weitblick.files.inline_marks import PlacedFormat
 
 MIGRATIONS = (
     """
@@ -157,6 +158,9 @@ MIGRATIONS = (
     CREATE INDEX comment_edits_of_step ON comment_edits (step);
     CREATE INDEX comment_edits_of_comment ON comment_edits (comment);
     """,
+    """
+    ALTER TABLE segments ADD COLUMN placed TEXT;  -- formatting that a person has placed in the translation, as JSON
+    """,
 )
 """Each brings a database from the version before to the next; the first makes an empty one. Never change one that has
 been released: add another."""
@@ -251,7 +255,7 @@ class Segment:
     changed it, as long as nobody has seen to that, and `cause` the edit that did so (of a term its number, below zero).
     `version` counts the changes of the row; `written` is the version that a person wrote last, in the tab `writer` as
     its write number `writer_edit`; `person` is who that was, and `decided` when. `origin`, `match` (per cent) and
-    `matched_source` tell where its draft comes from."""
+    `matched_source` tell where its draft comes from. `placed` is the formatting that a person has put somewhere."""
 
     position: int
     source: str
@@ -270,6 +274,7 @@ class Segment:
     origin: Origin | None = None
     match: int | None = None
     matched_source: str | None = None
+    placed: tuple[PlacedFormat, ...] = ()
     comments: tuple[Comment, ...] = ()
 
     @property
@@ -291,8 +296,10 @@ StepKind = Literal[
     "replace",
     "comment",
     "import",
+    "format",
 ]
-"""What a person would call one step. `undo`: changes of the model were taken back. `import`: a review was read."""
+"""What a person would call one step. `undo`: changes of the model were taken back. `import`: a review was read.
+`format`: formatting was placed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from weitblick.workbench.errors import Refused
+from weitblick.files.inline_marks import PlacedFormat
+from weitblick.workbench.errors import Changed, Refused
+from weitblick.workbench.row_store import kept_of
 from weitblick.workbench.schema import Segment, State, Step, Write
 from weitblick.workbench.store import Store
 
@@ -52,6 +55,11 @@ class _Was:
     state: State
     kept: dict[str, object]
 
+    def differs(self, row: Segment) -> bool:
+        """Whether a row of the same text and state has another change to be seen to, or formatting elsewhere."""
+        now = kept_of(row)
+        return any((self.kept.get(name) or None) != (now[name] or None) for name in ("change", "placed"))
+
 
 def steps_of(store: Store, document: str) -> Steps:
     """The next steps of a document in either direction."""
@@ -77,7 +85,7 @@ def go(store: Store, document: str, direction: Direction, step: int, by: Write) 
             was = _was(database, document, row, sign * step)
             if was is None:
                 left.append(row)
-            elif (was.target, was.state) != (row.target, row.state) or was.kept.get("change") != row.change:
+            elif (was.target, was.state) != (row.target, row.state) or was.differs(row):
                 rows.append(_become(store, database, document, row, was, -sign * step, by))
         if direction == "undo":
             rows += _undo_consequences(store, database, document, step, by)
@@ -110,12 +118,7 @@ def _become(
     """Writes a row as it was, with everything that was known about it."""
     write = replace(by, target=was.target, state=was.state, version=row.version)
     store.write(database, document, row, write, step)
-    names = ("change", "person", "decided", "origin", "match", "matched_source")
-    columns = ", ".join(f"{name} = ?" for name in names)
-    values = [was.kept.get(name) for name in names]
-    database.execute(
-        f"UPDATE segments SET {columns} WHERE document = ? AND position = ?", (*values, document, row.position)
-    )
+    store.set_kept(database, document, row.position, was.kept)
     return store.segment(document, row.position)
 
 
@@ -146,6 +149,27 @@ def _go_comments(
             store.touch(database, document, position)
             changed.add(position)
     return changed
+
+
+# Formatting
+
+
+def place_formats(
+    store: Store, document: str, position: int, placed: Sequence[PlacedFormat], seen: str, by: Write
+) -> Segment:
+    """Notes where a person has put the formatting of a row, as a step; a draft is a person's then. `seen` is the text
+    in which it was placed, `by` has the version of the row that was seen."""
+    with store._change() as database:
+        row = store.segment(document, position)
+        if row.target != seen or not by.may_replace(row):
+            raise Changed(row)
+        if row.placed == tuple(placed):
+            return row
+        step = store.new_step(database, document, "format", by.writer, by.person)
+        write = replace(by, target=row.target, state="edited" if row.state == "draft" else row.state)
+        store.write(database, document, row, write, step)
+        store.set_placed(database, document, position, placed)
+        return store.segment(document, position)
 
 
 # Comments

@@ -167,7 +167,8 @@ def export_file(
     )
     reviewed = {row.position for row in rows if row.state == "reviewed"}
     comments = {row.position: [Note(one.text, one.person) for one in row.comments] for row in rows}
-    translated = file.rendered(replace(file.document, sentences=sentences), align, reviewed, comments)[0]
+    placed = {row.position: row.placed for row in rows if row.placed}
+    translated = file.rendered(replace(file.document, sentences=sentences), align, reviewed, comments, placed)[0]
     return translated_name(name, languages.target), translated
 
 

@@ -18,6 +18,7 @@ const KEYS = /** @type {const} */ ([
   [["Alt", "S"], "copy the source"],
   [["Alt", "Delete"], "clear the translation"],
   [["Alt", "I"], "insert the next placeholder of the source that is missing"],
+  [["Alt", "B"], "put the next formatting of the source around the selected words (Shift as well: all of it where its words go)"],
   [["Alt", "M"], "what differs from the sentence that was matched"],
   [["Shift", "Alt", "↑ ↓"], "choose several rows, also by their numbers; the keys above are for all of them"],
   [["Ctrl", "Z"], "take back what was typed, then the latest step"],
@@ -29,7 +30,7 @@ const KEYS = /** @type {const} */ ([
   [["Alt", "T"], "make a term of the words that are selected, in either column"],
   [["Tab"], "take the next word of what is offered in grey"],
   [["Alt", "→"], "take all of it"],
-  [["Alt", "C"], "offer what may follow while you type, or not"],
+  [["Alt", "P"], "offer what may follow while you type, or not"],
   [["Esc"], "undo what was typed in this row; then leave it"],
 ]);
 const LETTERS = /** @type {const} */ ([

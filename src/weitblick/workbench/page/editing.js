@@ -12,6 +12,7 @@ import { ask, attempt, documentPath, rowPath } from "./server.js";
 import { actOn, chooseNone, chooseOn, go } from "./row_acts.js";
 import { change, isApproved, say, state } from "./store.js";
 import { placeTags } from "./tags.js";
+import { TypingHistory } from "./typing_history.js";
 
 const TRAVEL = 800; // ms that scrolling to a row may take
 const MOST_SCREENS = 3; // over which the page is scrolled; what is farther away is jumped to
@@ -24,8 +25,8 @@ let typed = null;
 /** What Esc goes back to: the row before this tab wrote in it. @type {{ position: number, target: string, state: import("./store.js").RowState } | null} */
 let undoPoint = null;
 
-/** Whether the browser has taken something back that was typed in the row under the cursor. */
-let undoneHere = false;
+/** What was typed in the row under the cursor. @type {TypingHistory | null} */
+let typing = null;
 
 export const isTyping = () => typed !== null;
 
@@ -40,11 +41,14 @@ function write(position, target, wanted, asks = false) {
 /** How a text comes about that is put in a field. @type {import("./drafts.js").Draft["act"]} */
 let acting = null;
 
-/** What is in a field was typed: kept at once, sent with the next pause. @param {HTMLTextAreaElement} field */
-function type(field) {
+/** What is in a field was typed: kept at once, sent with the next pause.
+ * @param {HTMLTextAreaElement} field @param {string} [kind] of input */
+function type(field, kind = "") {
   const position = positionOf(field);
   if (/[\r\n]/.test(field.value)) field.value = oneLine(field.value);
   const before = shown(state.rows[position]);
+  if (typing?.position !== position) typing = new TypingHistory(position, before.target);
+  typing.add({ text: field.value, cursor: field.selectionStart }, kind);
   if (undoPoint?.position !== position) undoPoint = { position, target: before.target, state: before.state };
   if (isApproved(before)) say(`Row ${position + 1} is open again. Ctrl+Enter confirms it, Esc undoes what you typed.`);
   keepRow(position, field.value, "edited", false, acting);
@@ -59,8 +63,13 @@ function type(field) {
 /** A sentence stands on one line, as in its file. @param {string} text */
 const oneLine = (text) => text.replace(LINE_ENDS, " ");
 
+/** What was typed up to now is taken back as a step of its own, not piece by piece. */
+export function forgetTyping() {
+  typing = null;
+}
+
 /** Sends what waits for a pause. */
-function sendTyped() {
+export function sendTyped() {
   if (!typed) return;
   const { position, timer } = typed;
   clearTimeout(timer);
@@ -103,6 +112,7 @@ export function confirmRow(position, goOn, wanted = "confirmed") {
   });
   write(position, target, wanted, knownOf(position) === undefined);
   undoPoint = null;
+  forgetTyping();
   say(goOn && !next ? `All rows${state.found ? " that are shown" : ""} are confirmed.` : `Row ${position + 1} ${wanted}.`);
   if (goOn && next) focusRow(next.position);
 }
@@ -153,10 +163,14 @@ function undo(position) {
   const isOurs = drafts.of(rowPath(position)) !== undefined || state.rows[position].writer === tab;
   if (!point || !isOurs || (point.target === now.target && point.state === now.state)) return viewOf(position)?.field.blur();
   replaceText(position, point.target, null);
-  write(position, point.target, point.state === "empty" ? "draft" : point.state);
+  writeAsBefore(position, point);
   undoPoint = null;
+  forgetTyping();
   say(`Row ${position + 1} is as it was.`);
 }
+
+/** Writes a row as it was before this tab wrote in it. @param {number} position @param {NonNullable<typeof undoPoint>} point */
+const writeAsBefore = (position, point) => write(position, point.target, point.state === "empty" ? "draft" : point.state);
 
 /** The row that the model leaves alone, as this tab has told: from the first key in it on. @type {number | null} */
 let held = null;
@@ -191,16 +205,22 @@ function commandOf(event, position) {
   return null;
 }
 
-/** Undoing and redoing: what is being typed is the browser's to take back, everything else goes by steps.
+/** Undoing and redoing: what was typed since the cursor came goes piece by piece, everything else by steps.
  * @param {KeyboardEvent} event @param {number} position */
 function stepKey(event, position) {
   const isRedo = event.shiftKey || event.key.toLowerCase() === "y";
-  const now = shown(state.rows[position]).target;
-  if (undoPoint?.position === position && (isRedo ? undoneHere : now !== undoPoint.target)) {
-    undoneHere = true;
-    return null;
-  }
-  return () => go(isRedo ? "redo" : "undo");
+  return () => goBackAndForth(isRedo ? "redo" : "undo", position);
+}
+
+/** @param {"undo" | "redo"} direction @param {number} position */
+function goBackAndForth(direction, position) {
+  const field = viewOf(position)?.field;
+  const moment = typing?.position === position && field ? typing.go(direction, field.value) : null;
+  if (!moment || !field) return go(direction);
+  field.value = moment.text;
+  field.setSelectionRange(moment.cursor, moment.cursor);
+  if (typing?.isAtStart && undoPoint?.position === position && undoPoint.target === moment.text) return writeAsBefore(position, undoPoint);
+  type(field);
 }
 
 /** The text field of a row that an event is about. @param {Event} event */
@@ -212,7 +232,13 @@ export function setUpEditing() {
   const rows = $("rows");
   rows.addEventListener("input", (event) => {
     const field = fieldOf(event);
-    if (field) type(field);
+    if (field) type(field, /** @type {InputEvent} */ (event).inputType);
+  });
+  rows.addEventListener("beforeinput", (event) => {
+    const field = fieldOf(event);
+    if (!field || !/^history/.test(event.inputType)) return; // by a menu, or by shaking a phone
+    event.preventDefault();
+    goBackAndForth(event.inputType === "historyUndo" ? "undo" : "redo", positionOf(field));
   });
   rows.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
@@ -225,7 +251,7 @@ export function setUpEditing() {
     if (!field) return;
     const position = positionOf(field);
     undoPoint = null;
-    undoneHere = false;
+    forgetTyping();
     change((now) => {
       now.focus = position;
     });

@@ -13,6 +13,7 @@ import { drawDomain, setUpDomain } from "./domain.js";
 import { setUpEditing } from "./editing.js";
 import { $ } from "./elements.js";
 import { drawWord, setUpExplaining } from "./explain.js";
+import { placeNext, placeNone } from "./formats.js";
 import { openFind, openGoTo, setUpFind } from "./find.js";
 import { setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
 import { drawProjects, loadProjects, openProject, setUpProjects } from "./projects.js";
@@ -59,11 +60,13 @@ const ALT = {
   KeyC: () => openComment(state.focus),
   KeyP: switchCompletion,
   KeyI: insertNext,
+  KeyB: placeNext,
   KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
 };
 
 /** What a key with Ctrl or Alt does wherever the cursor is. @param {KeyboardEvent} event */
 function commandOf(event) {
+  if (event.altKey && !event.ctrlKey && event.shiftKey) return event.code === "KeyB" ? placeNone : null;
   if (event.altKey && !event.ctrlKey) return ALT[event.code] ?? null;
   if (!event.ctrlKey && !event.metaKey) return null;
   const key = event.key.toLowerCase();

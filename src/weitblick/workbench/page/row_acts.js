@@ -27,6 +27,7 @@ const NAMES = /** @type {Record<string, string>} */ ({
   replace: "a replacement",
   comment: "a comment",
   import: "reading a review",
+  format: "placing formatting",
 });
 
 const who = () => ({ writer: tab, writer_edit: ++drafts.number, person: person() });

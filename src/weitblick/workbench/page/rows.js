@@ -196,7 +196,7 @@ function buildRow({ position, source: text }) {
     { "data-position": position, "aria-rowindex": position + 2 },
     number,
     sourceCell,
-    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, findings, extra, parts.difference, parts.comments),
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, parts.tags.chips, findings, extra, parts.difference, parts.comments),
     element("td", { class: "state" }, element("span", { class: "state-line" }, status, parts.badge, parts.tags.formats, parts.tools)),
   );
   return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, parts, drawn: [] };

@@ -24,7 +24,12 @@
  * @property {string | null} origin where its draft comes from
  * @property {number | null} match how like the matched source is, in per cent
  * @property {string | null} matched_source
+ * @property {PlacedFormat[]} placed
  * @property {Comment[]} comments
+ *
+ * Formatting that somebody has put around characters of a translation: its number in the source, and which characters,
+ * counted as the server counts them (see `characters` in tags.js).
+ * @typedef {{ mark: number, start: number, end: number }} PlacedFormat
  *
  * A placeholder or formatting in a text. `automatic`: nobody has placed it.
  * @typedef {{ start: number, end: number, kind: "placeholder" | "format", text: string, automatic: boolean }} Mark

@@ -3,12 +3,13 @@
    the source; formatting goes where its words go, and is marked as automatic. */
 
 import { $, count, element } from "./elements.js";
+import { drawFormats, placedMarks } from "./formats.js";
 import { shown } from "./saving.js";
 import { ask, attempt, documentPath, isAborted, rowPath } from "./server.js";
 import { change, isApproved, say, state } from "./store.js";
 
 /** @typedef {import("./store.js").Mark} Mark */
-/** @typedef {{ overlay: HTMLElement, missing: HTMLElement, formats: HTMLElement }} TagParts */
+/** @typedef {{ overlay: HTMLElement, missing: HTMLElement, chips: HTMLElement, formats: HTMLElement }} TagParts */
 
 const PATIENCE = 300; // ms that the cursor rests in a row before it is asked where its formatting goes
 
@@ -16,6 +17,7 @@ const PATIENCE = 300; // ms that the cursor rests in a row before it is asked wh
 export const buildTags = () => ({
   overlay: element("div", { class: "tag-marks", "aria-hidden": "true", hidden: true }),
   missing: element("p", { class: "missing", hidden: true }),
+  chips: element("p", { class: "missing", hidden: true }),
   formats: element("span", { class: "badge", hidden: true }),
 });
 
@@ -24,8 +26,25 @@ export function loadTags(identity) {
   return attempt("Tags are not shown", async () => {
     const { rows } = await ask("GET", `${documentPath()}/tags`);
     if (state.document !== identity) return;
-    change((now) => (now.tags = new Map(Object.entries(rows).map(([position, marks]) => [Number(position), marks]))));
+    change((now) => (now.tags = new Map(Object.entries(rows).map(([position, marks]) => [Number(position), inUnits(marks, now.rows[Number(position)].source)]))));
   });
+}
+
+/* The server counts characters, a browser the units of UTF-16, of which an emoji is two. */
+
+/** How many characters so many units of a text are. @param {string} text @param {number} units */
+export const characters = (text, units) => [...text.slice(0, units)].length;
+
+/** How many units so many characters of a text are. @param {string} text @param {number} count */
+export const codeUnits = (text, count) => [...text].slice(0, count).join("").length;
+
+/** Marks of the server as the browser counts. @param {Mark[]} marks @param {string} text @returns {Mark[]} */
+const inUnits = (marks, text) => marks.map((mark) => ({ ...mark, start: codeUnits(text, mark.start), end: codeUnits(text, mark.end) }));
+
+/** The words of a row's source that have formatting of their own, in its order. @param {number} position */
+export function formatsOf(position) {
+  const formats = (state.tags.get(position) ?? []).filter(({ kind }) => kind === "format");
+  return formats.map(({ start, end }) => state.rows[position].source.slice(start, end));
 }
 
 /** Placeholders of a source in a translation: where they stand, and which are missing. @param {Mark[]} marks @param {string} target */
@@ -46,12 +65,13 @@ function found(marks, target) {
 }
 
 /** @param {TagParts} parts @param {HTMLElement} source @param {import("./store.js").Row} row */
-export function drawTags({ overlay, missing, formats }, source, row) {
+export function drawTags({ overlay, missing, chips, formats }, source, row) {
   const marks = state.tags.get(row.position);
   if (!marks) return;
   highlight(source, row.position, marks);
   const now = found(marks, row.target);
-  const placed = state.placed?.position === row.position && state.placed.target === row.target ? state.placed.marks.filter(({ kind }) => kind === "format") : [];
+  const known = state.placed?.position === row.position && state.placed.target === row.target ? state.placed.marks.filter(({ kind, automatic }) => kind === "format" && automatic) : [];
+  const placed = [...known, ...placedMarks(row)];
   drawOverlay(overlay, row.target, [...now.there, ...placed]);
   const lacks = row.target.trim() && !isApproved(row) ? now.missing : [];
   missing.hidden = !lacks.length;
@@ -59,10 +79,12 @@ export function drawTags({ overlay, missing, formats }, source, row) {
     missing.dataset.shows = lacks.join("\n");
     missing.replaceChildren(...(lacks.length ? [element("span", { class: "tag" }, "missing "), ...lacks.map((text) => chip(text, row.position))] : []));
   }
+  drawFormats(chips, row);
   const tags = marks.filter(({ kind }) => kind === "format").length;
+  const byHand = row.placed.length;
   formats.hidden = !tags;
-  formats.textContent = `${count(tags, "tag", "tags")} auto`;
-  formats.title = "Formatting of the source, which goes where its words go: nobody has placed it by hand";
+  formats.textContent = byHand ? `${count(tags, "tag", "tags")}, ${byHand === tags ? "placed" : `${byHand} placed`}` : `${count(tags, "tag", "tags")} auto`;
+  formats.title = `Formatting of the source. ${byHand < tags ? "What nobody has placed by hand (Alt+B) goes where its words go." : "All of it is placed by hand."}`;
 }
 
 /** @param {string} text @param {number} position */
@@ -73,7 +95,8 @@ const chip = (text, position) =>
 function drawOverlay(overlay, text, marks) {
   overlay.hidden = !marks.length;
   const edges = [...new Set([0, text.length, ...marks.flatMap(({ start, end }) => [start, end])])].sort((a, b) => a - b);
-  const kinds = (/** @type {number} */ from, /** @type {number} */ to) => marks.filter(({ start, end }) => start <= from && to <= end).map(({ kind }) => `is-${kind}`);
+  const kinds = (/** @type {number} */ from, /** @type {number} */ to) =>
+    marks.filter(({ start, end }) => start <= from && to <= end).map(({ kind, automatic }) => (kind === "format" && !automatic ? "is-format is-placed" : `is-${kind}`));
   overlay.replaceChildren(...edges.slice(1).map((edge, index) => element("span", { class: kinds(edges[index], edge).join(" "), "data-text": text.slice(edges[index], edge) })));
 }
 
@@ -151,7 +174,7 @@ export function placeTags(position) {
     const { target } = shown(state.rows[position]);
     try {
       const { target: marks } = await ask("POST", `${rowPath(position)}/tags`, { target }, { signal });
-      change((now) => (now.placed = { position, target, marks }));
+      change((now) => (now.placed = { position, target, marks: inUnits(marks, target) }));
     } catch (error) {
       if (!isAborted(error)) say("Where the formatting goes could not be looked up.");
     }
