@@ -87,6 +87,20 @@ def test_what_can_be_read_is_saved(tmp_path: Path, table: str) -> None:
     assert recover(tmp_path, "en") is None  # it is in order now
 
 
+@pytest.mark.parametrize("size", [1, 50, 100])
+def test_a_database_whose_beginning_is_lost_is_saved(tmp_path: Path, size: int) -> None:
+    store = Store(tmp_path)
+    fill(store)
+    store.close()
+    before = targets(tmp_path)
+    content = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(b"x" * size + content[size:])
+    with pytest.raises(UserError, match="--recover"):
+        Store(tmp_path)
+    assert recover(tmp_path, "en") is not None
+    assert targets(tmp_path) == before
+
+
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database at all, " * 1000)
     with pytest.raises(UserError, match="no database"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from weitblick.workbench.database import FILE, connect, copied, hold_folder, tra
 from weitblick.workbench.schema import APPROVED, TABLES
 from weitblick.workbench.transfer import read_upload
 
+PAGE, UTF8, SQLITE_VERSION = 4096, 1, 3_040_000
+"""What the header of a database says of itself: bytes of a page, the encoding, the version that wrote it."""
 LONGEST_GAP = 200_000
 """Numbers after which no further row is looked for behind a damaged place."""
 RECOVERED = "recovered"
@@ -80,26 +83,45 @@ def _is_sound(path: Path) -> bool:
     return True
 
 
+def _restore_header(copy: Path) -> None:
+    """Writes the first 100 bytes of a database anew, as SQLite's file format has them: without them it reads nothing,
+    and nothing in them belongs to a user."""
+    with open(copy, "r+b") as file:
+        pages = file.seek(0, 2) // PAGE
+        file.seek(0)
+        file.write(b"SQLite format 3\0" + struct.pack(">H6B", PAGE, 2, 2, 0, 64, 32, 32))  # with a log; no reserve
+        file.write(struct.pack(">8I", 1, pages, 0, 0, 1, 4, 0, 0))  # changes, pages, none free, schema, format 4
+        file.write(struct.pack(">4I20x2I", UTF8, 0, 0, 0, 1, SQLITE_VERSION))
+
+
 class _Content:
     """What SQLite can read of a damaged database, around the places where it cannot."""
 
     def __init__(self, copy: Path, named: Path) -> None:
-        self._database = sqlite3.connect(copy, isolation_level=None)
-        self._database.text_factory = lambda text: text.decode("utf-8", "replace")
-        self._database.row_factory = sqlite3.Row
         self.broken: set[str] = set()  # tables of which something could not be read
-        there, reason = set[str](), ""
-        try:
-            self._database.execute("PRAGMA writable_schema = ON")  # a damaged schema is read as far as it goes
-            there = {row[0] for row in self._database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            reason = f" ({error})"
+        there, reason = self._open(copy)
+        if not there & set(TABLES):
+            self._database.close()
+            _restore_header(copy)
+            there, reason = self._open(copy)
         if not there & set(TABLES):
             raise UserError(
                 f"holds nothing that can be read{reason}",
                 where=named,
                 remedy="restore a backup, or move the file away",
             )
+
+    def _open(self, copy: Path) -> tuple[set[str], str]:
+        """The tables that are there, and why they cannot be told."""
+        self._database = sqlite3.connect(copy, isolation_level=None)
+        self._database.text_factory = lambda text: text.decode("utf-8", "replace")
+        self._database.row_factory = sqlite3.Row
+        try:
+            self._database.execute("PRAGMA writable_schema = ON")  # a damaged schema is read as far as it goes
+            found = self._database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            return set(), f" ({error})"
+        return {row[0] for row in found}, ""
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The rows of a query up to the first that cannot be read."""
