@@ -78,24 +78,28 @@ def test_a_term_without_words_is_refused(client: TestClient, url: str) -> None:
             assert answer.status_code == 422, (path, source, target)
 
 
-def test_corrections_are_offered_with_their_reason_and_change_nothing(client: TestClient, url: str) -> None:
-    nothing = client.get(f"{url}/corrections").json()
-    assert nothing == {"corrected": [], "drafts": []}
-    draft = rows(client, url)[0]["target"]
-    assert draft.startswith("Die ")
-    refused = draft.split()[1]
-    target = draft.replace(refused, "Dorschquote")
-    body = {"target": target, "state": "confirmed", "version": 2**40}
+def test_corrections_are_offered_with_their_reason_and_change_nothing(client: TestClient) -> None:
+    """The second row is being written in a tab, so that it does not follow by itself."""
+    text = "The meeting was long.\n\nThe meeting begins on Monday.\n\nThe house is blue.\n"
+    project = client.post("/v1/projects", json={"name": "Corrections"}).json()["id"]
+    added = client.post(f"/v1/projects/{project}/documents", data={"text": text, "name": "a.txt"}).json()
+    url = f"/v1/projects/{project}/documents/{added['id']}"
+    until(lambda: all(row["state"] == "draft" for row in rows(client, url)))
+    assert client.get(f"{url}/corrections").json() == {"corrected": [], "drafts": []}
+    drafts = [row["target"] for row in rows(client, url)]
+    assert drafts[0] == "Die Besprechung war lang."
+    assert "Besprechung" in drafts[1]
+    client.post(f"{url}/focus", json={"position": 1, "writer": "a tab"})
+    body = {"target": "Die Sitzung war lang.", "state": "confirmed", "version": 2**40}
     assert client.put(f"{url}/segments/0", json=body).status_code == 200
-    before = rows(client, url)
     found = client.get(f"{url}/corrections").json()
-    (corrected,) = found["corrected"]
-    assert corrected["target"] == "Dorschquote"
-    assert corrected["origin"] == "row 1"
-    assert set(corrected["rows"]) >= {1, 2}
-    for offer in found["drafts"]:
-        assert "Dorschquote" in offer["text"]
-        assert offer["reason"].endswith("= Dorschquote, row 1")
-        assert before[offer["sentence"]]["state"] == "draft"
-    assert [row["target"] for row in rows(client, url)][3] == before[3]["target"]
+    corrected = {"source": "meeting", "refused": "Besprechung", "target": "Sitzung", "origin": "row 1", "rows": [1]}
+    assert found["corrected"] == [corrected]
+    wanted = drafts[1].replace("Besprechung", "Sitzung")
+    reason = "because of the term meeting = Sitzung, row 1"
+    assert found["drafts"] == [{"sentence": 1, "text": wanted, "reason": reason}]
+    assert [row["target"] for row in rows(client, url)][1:] == drafts[1:]
+    assert client.get(f"{url}/corrections", params={"position": 0}).json() == {"corrected": [corrected], "drafts": []}
+    assert client.get(f"{url}/corrections", params={"position": 2}).json() == {"corrected": [], "drafts": []}
+    assert client.get(f"{url}/corrections", params={"position": 3}).status_code == 404
     assert client.get("/v1/projects/none/documents/none/corrections").status_code == 404

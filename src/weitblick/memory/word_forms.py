@@ -58,8 +58,7 @@ class WordForms:
         for start in range(2, len(word) - SHORTEST_HEAD + 1) if self.language == "de" and word[:1].isupper() else ():
             tail = word[start].upper() + word[start + 1 :]
             if tail in self._lemmas:
-                own = self._lemmas[tail]
-                return word[:start] + own[0].lower() + own[1:]
+                return word[:start] + _like(self._lemmas[tail], word[start].isupper())
         return word
 
     def knows(self, word: str) -> bool:
@@ -136,7 +135,7 @@ class WordForms:
             head = tail[0].upper() + tail[1:] if word[0].isupper() and self.language == "de" else tail
             forms = self._listed.get(head)
             if forms:
-                return [word[:start] + form[0].lower() + form[1:] for form in forms]
+                return [word[:start] + _like(form, tail[0].isupper()) for form in forms]
         return []
 
 
@@ -166,7 +165,7 @@ def word_forms(language: str) -> WordForms:
 
 
 def _like(word: str, is_capital: bool) -> str:
-    return word[0].upper() + word[1:] if is_capital else word
+    return (word[0].upper() if is_capital else word[0].lower()) + word[1:]
 
 
 @cache

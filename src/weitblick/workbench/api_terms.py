@@ -37,8 +37,10 @@ def routes(service: Service) -> APIRouter:
         return {"rows": [segment_json(row) for row in rows]}
 
     @router.get("/{project}/documents/{document}/corrections", summary="What was corrected, and drafts to be so")
-    async def corrections(project: str, document: str, request: Request) -> Json:
-        steps = offers(workbench, checked(project, document))
+    async def corrections(project: str, document: str, request: Request, position: Row | None = None) -> Json:
+        if position is not None:
+            store.segment(checked(project, document), position)
+        steps = offers(workbench, checked(project, document), position)
         return asdict(await unless_gone(request, service.scheduler.run(steps)))
 
     return router

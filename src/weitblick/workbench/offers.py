@@ -38,15 +38,16 @@ class Offers:
     drafts: list[OfferedCorrection]
 
 
-def offers(workbench: Workbench, document: str) -> Generator[None, None, Offers]:
-    """Steps to what the corrections of a document have to offer, in the engine's thread."""
+def offers(workbench: Workbench, document: str, position: int | None = None) -> Generator[None, None, Offers]:
+    """Steps to what the corrections of a document have to offer, in the engine's thread. position: only what was
+    corrected in this row; no drafts are looked at then."""
     segments, translator = workbench.store.segments(document), workbench.service.engine.translator
-    pairs = _corrected_rows(workbench, document, segments)
+    pairs = _corrected_rows(workbench, document, [row for row in segments if position in (None, row.position)])
     languages = (translator.pipeline.source_language, translator.pipeline.target_language)
     terms = terms_of_corrections(corrections_in(pairs), translator.align, languages) if pairs else []
     yield
-    if not terms:
-        return Offers([], [])
+    if not terms or position is not None:
+        return Offers([_corrected(term, segments, languages) for term in terms], [])
     drafts = [row.position for row in segments if may_change(row)]
     job = DocumentJob(translator, workbench.as_document(document, segments), workbench.options(document), drafts)
     for _ in job.prepare():

@@ -27,7 +27,7 @@ const KEYS = /** @type {const} */ ([
   [["Ctrl", "H"], "replace in translations"],
   [["Ctrl", "G"], "go to a row by its number"],
   [["Ctrl", "K"], "concordance: where words stand in documents, memory and glossary"],
-  [["Alt", "T"], "make a term of the words that are selected, in either column"],
+  [["Alt", "T"], "make a term of the words that are selected, in either column, or of your latest correction"],
   [["Tab"], "take the next word of what is offered in grey"],
   [["Alt", "→"], "take all of it"],
   [["Alt", "P"], "offer what may follow while you type, or not"],

@@ -36,6 +36,7 @@ export function openDocument(identity) {
     now.tags = new Map();
     now.placed = null;
     now.term = null;
+    now.corrected = [];
     now.left = null;
     now.loading = true;
     now.focus = now.visited = now.pointed = null;

@@ -1,6 +1,7 @@
 // @ts-check
 /* Saving what is written in this tab: `Drafts` with this browser's storage, this server, and the rows of the page. */
 
+import { lookForCorrections } from "./corrections.js";
 import { Drafts, isConflict } from "./drafts.js";
 import { cameBack } from "./findings.js";
 import { person } from "./person.js";
@@ -41,6 +42,7 @@ function answered({ path, target }, answer) {
     const row = /** @type {Row & { findings?: import("./store.js").Finding[] }} */ (answer.row);
     const isShown = state.document && path === rowPath(row.position);
     if (isShown) takeRows([row]);
+    if (isShown && answer.kind === "saved") lookForCorrections(row);
     if (isShown && row.findings?.length && shown(state.rows[row.position]).target === target) cameBack(row.position, target, row.findings);
     if (answer.kind === "saved" && state.status.startsWith("Not saved yet") && !drafts.isWaiting) say("Everything is saved.");
     if (answer.kind === "conflict") warn(`Row ${row.position + 1} was changed in another window. Your text is not saved: keep it, or take the other.`);

@@ -84,6 +84,8 @@ export const state = {
   compared: null,
   /** @type {{ pair: number, source: string, target: string } | null} the latest term, until somebody has seen to it */
   term: null,
+  /** @type {(import("./corrections.js").Corrected & { position: number })[]} what was corrected, the latest first, until somebody has seen to it */
+  corrected: [],
   /** @type {number | null} the row under the cursor */
   focus: null,
   /** @type {number | null} the row under the pointer, whose words are elements */

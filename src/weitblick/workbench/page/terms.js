@@ -2,6 +2,7 @@
 /* Terms by a key: words of a row and their translation become a term of the project. It is said first how many rows that
    concerns, drafts are translated again with it, and all of it can be taken back. */
 
+import { drawCorrections, settleCorrection } from "./corrections.js";
 import { openDialog } from "./dialogs.js";
 import { focusRow } from "./editing.js";
 import { $, count } from "./elements.js";
@@ -44,13 +45,27 @@ function note(side, words, inside) {
   if (shorter) selected = { side, words: shorter, position: positionOf(inside) };
 }
 
-/** Opens the dialog with the words that are selected. Words of the other column are typed, with the row in view. */
+/** Opens the dialog with the words that are selected, or with what was corrected last. Words of the other column are
+ * typed, with the row in view. */
 export function openTerm() {
   noteSelection();
   if (state.focus !== null && selected?.position !== state.focus) selected = null; // of long ago
+  if (!selected && state.corrected.length) return openCorrection();
   origin = selected?.position ?? state.focus;
-  input("term-source").value = selected?.side === "source" ? selected.words : "";
-  input("term-target").value = selected?.side === "target" ? selected.words : "";
+  openWith(selected?.side === "source" ? selected.words : "", selected?.side === "target" ? selected.words : "");
+}
+
+/** Opens the dialog with what was corrected last. */
+function openCorrection() {
+  const [{ position, source, target }] = state.corrected;
+  origin = position;
+  openWith(source, target);
+}
+
+/** @param {string} sourceWords @param {string} targetWords */
+function openWith(sourceWords, targetWords) {
+  input("term-source").value = sourceWords;
+  input("term-target").value = targetWords;
   selected = null;
   const { source, target } = languages();
   $("term-row").textContent = origin === null ? "" : `Row ${origin + 1}: ${state.rows[origin].source}`;
@@ -91,7 +106,10 @@ function described({ drafts: concerned, left, followed, known }) {
 export async function makeTerm(source, target) {
   await drafts.retry();
   const { pair } = await ask("POST", `${documentPath()}/terms`, { source, target });
-  change((now) => (now.term = { pair, source, target }));
+  change((now) => {
+    now.term = { pair, source, target };
+    now.corrected = now.corrected.filter((one) => one.source !== source);
+  });
   say(`${source} = ${target} is a term now.`);
 }
 
@@ -122,11 +140,14 @@ export function drawTerm() {
   const { term } = state;
   $("term-made").hidden = !term;
   $("term-text").textContent = term ? `Term: ${term.source} = ${term.target}` : "";
+  drawCorrections();
 }
 
 export function setUpTerms() {
   document.addEventListener("selectionchange", noteSelection);
   $("term-button").addEventListener("click", openTerm);
+  $("corrected-term").addEventListener("click", openCorrection);
+  $("corrected-leave").addEventListener("click", settleCorrection);
   $("term-withdraw").addEventListener("click", withdrawTerm);
   $("term-keep").addEventListener("click", () => change((now) => (now.term = null)));
   const form = $("term-form");
