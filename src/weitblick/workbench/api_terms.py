@@ -26,6 +26,11 @@ def routes(service: Service) -> APIRouter:
             raise Refused(404, "no such document")
         return document
 
+    @router.get(TERMS, summary="The terms in the sources of a document")
+    def terms(project: str, document: str) -> Json:
+        found = workbench.terms.marks(project, store.segments(checked(project, document)))
+        return {"rows": {str(position): own for position, own in found.items()}}
+
     @router.post(f"{TERMS}/preview", summary="Which rows a term would concern")
     def preview(project: str, document: str, body: TermIn) -> Json:
         term = checked_term(body.source, body.target)

@@ -61,6 +61,25 @@ class ProjectTerms:
             if (words := [words for _, words in term.places_said(row.target, language)])
         ]
 
+    def marks(self, project: str, rows: Iterable[Segment]) -> dict[int, list[dict[str, Any]]]:
+        """The terms in the sources of rows, by position: their words there, their translations, and their origin."""
+        terms = self.of(project)
+        found = {} if terms is None else {row.position: terms.occurrences(row.source) for row in rows}
+        return {
+            position: [
+                {
+                    "start": one.start,
+                    "end": one.end,
+                    "source": one.terms[0].source,
+                    "targets": list(dict.fromkeys(term.target for term in one.terms)),
+                    "origin": one.terms[0].origin,
+                }
+                for one in own
+            ]
+            for position, own in found.items()
+            if own
+        }
+
     def indexed(self, terms: Sequence[Term]) -> Terms:
         """Terms between the languages of this server."""
         return Terms(terms, self._languages.source, self._languages.target)

@@ -18,6 +18,7 @@ const KEYS = /** @type {const} */ ([
   [["Alt", "S"], "copy the source"],
   [["Alt", "Delete"], "clear the translation"],
   [["Alt", "I"], "insert the next placeholder of the source that is missing"],
+  [["Alt", "G"], "insert the next term of the source that is missing"],
   [["Alt", "B"], "put the next formatting of the source around the selected words (Shift as well: all of it where its words go)"],
   [["Alt", "M"], "what differs from the sentence that was matched"],
   [["Shift", "Alt", "↑ ↓"], "choose several rows, also by their numbers; the keys above are for all of them"],

@@ -15,6 +15,7 @@ import { drafts, recover, shown, tab, takeRows } from "./saving.js";
 import { ask, attempt, documentPath, projectPath } from "./server.js";
 import { change, isApproved, isChanged, say, state, tell, warn } from "./store.js";
 import { loadTags } from "./tags.js";
+import { loadTermMarks } from "./term_marks.js";
 import { drawTerm } from "./terms.js";
 
 /** @typedef {import("./store.js").Row} Row */
@@ -34,6 +35,7 @@ export function openDocument(identity) {
     now.chosen = new Set();
     now.compared = null;
     now.tags = new Map();
+    now.terms = new Map();
     now.placed = null;
     now.term = null;
     now.corrected = [];
@@ -80,6 +82,7 @@ function loadDocument(identity) {
     takeNews();
     if (isNew) resume();
     if (isNew) loadTags(identity);
+    if (isNew) loadTermMarks();
     await drafts.retry();
     await recover();
   });

@@ -27,6 +27,7 @@ import { ask, attempt } from "./server.js";
 import { setUpStatistics } from "./statistics.js";
 import { change, drawWith, state } from "./store.js";
 import { insertNext } from "./tags.js";
+import { insertNextTerm } from "./term_marks.js";
 import { openTerm, setUpTerms } from "./terms.js";
 
 const THEME = "weitblick.theme"; // where the browser remembers the colours
@@ -61,6 +62,7 @@ const ALT = {
   KeyP: switchCompletion,
   KeyI: insertNext,
   KeyB: placeNext,
+  KeyG: insertNextTerm,
   KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
 };
 

@@ -8,6 +8,7 @@ import { personForm } from "./person.js";
 import { checkParts } from "./rules.js";
 import { ask, attempt, documentPath, projectPath } from "./server.js";
 import { change, languages, say, state } from "./store.js";
+import { loadTermMarks } from "./term_marks.js";
 
 const LATEST = "weitblick.project"; // where the browser remembers the project that was open
 export const LATEST_DOCUMENT = "weitblick.document."; // and of each project the document
@@ -81,6 +82,7 @@ function importPairs(kind, file) {
   return attempt(`${file.name} is not imported`, async () => {
     const { pairs } = await ask("POST", `${projectPath()}/pairs`, form);
     await showProject();
+    loadTermMarks();
     say(`${count(pairs, "pair", "pairs")} imported.`);
   });
 }
@@ -90,6 +92,7 @@ function removeTerm({ id, source }) {
   return attempt(`${source} is not removed`, async () => {
     await ask("DELETE", `${projectPath()}/pairs/${id}`);
     await showProject();
+    loadTermMarks();
     say(`${source} is no longer a term.`);
   });
 }

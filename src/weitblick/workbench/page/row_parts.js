@@ -20,6 +20,7 @@ import { buildTags } from "./tags.js";
  * @property {HTMLButtonElement} review
  * @property {HTMLElement} tools
  * @property {import("./tags.js").TagParts} tags
+ * @property {HTMLElement} terms
  */
 
 const ORIGINS = /** @type {Record<string, string>} */ ({
@@ -53,6 +54,7 @@ export function buildParts(position) {
     badge,
     review,
     tags: buildTags(),
+    terms: element("p", { class: "missing", hidden: true }),
     difference: element("div", { class: "difference", hidden: true }),
     comments: element("div", { class: "comments", role: "group", "aria-label": `Comments on row ${position + 1}`, hidden: true }),
     tools: element("span", { class: "row-tools" }, review, comment),
@@ -60,7 +62,7 @@ export function buildParts(position) {
 }
 
 /** What the parts of a row are drawn from, besides the row. @param {number} position */
-export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.placed?.position === position ? state.placed : null];
+export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.terms.get(position), state.placed?.position === position ? state.placed : null];
 
 /** @param {RowParts} parts @param {Row} row */
 export function drawParts(parts, row) {

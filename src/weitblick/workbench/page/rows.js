@@ -11,12 +11,14 @@ import { settleRow } from "./editing.js";
 import { drawFindings } from "./findings.js";
 import { massOf } from "./explain.js";
 import { isListed } from "./find.js";
+import { forgetAllHighlights, forgetHighlights } from "./highlights.js";
 import { RowHeights, chooseRows, fillTable, fitsOnPage, withSpaces } from "./row_window.js";
 import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
 import { rowPath } from "./server.js";
 import { buildParts, decision, drawParts, partsOf } from "./row_parts.js";
 import { isApproved, isChanged, languages, state } from "./store.js";
 import { drawTags } from "./tags.js";
+import { drawTermMarks } from "./term_marks.js";
 
 /**
  * @typedef {import("./store.js").Row} Row
@@ -73,7 +75,11 @@ function layOut() {
   const chosen = chooseRows(listed, heights, -body.getBoundingClientRect().top, innerHeight, pinned());
   const wanted = new Set(chosen);
   if (chosen.length !== views.size || chosen.some((position) => !views.has(position))) {
-    for (const position of [...views.keys()]) if (!wanted.has(position)) views.delete(position);
+    for (const position of [...views.keys()]) {
+      if (wanted.has(position)) continue;
+      views.delete(position);
+      forgetHighlights(position);
+    }
     fillTable(body, withSpaces(listed, chosen, heights), (position) => {
       const view = views.get(position) ?? buildRow(state.rows[position]);
       views.set(position, view);
@@ -165,6 +171,7 @@ function startTable() {
   viewsOf = state.rowsOf;
   rowCount = state.rows.length;
   views = new Map();
+  forgetAllHighlights();
   heights = new RowHeights();
   brought = null;
   known = { found: null, rows: -1, listed: [] };
@@ -196,7 +203,7 @@ function buildRow({ position, source: text }) {
     { "data-position": position, "aria-rowindex": position + 2 },
     number,
     sourceCell,
-    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, parts.tags.chips, findings, extra, parts.difference, parts.comments),
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, parts.tags.chips, parts.terms, findings, extra, parts.difference, parts.comments),
     element("td", { class: "state" }, element("span", { class: "state-line" }, status, parts.badge, parts.tags.formats, parts.tools)),
   );
   return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, parts, drawn: [] };
@@ -225,6 +232,7 @@ function drawRow(view, position) {
     view.source.replaceChildren(...(isPointed ? wordSpans(row.source) : [row.source]));
   }
   drawTags(view.parts.tags, view.source, row);
+  drawTermMarks(view.parts.terms, view.source, row);
   drawMirror(view.mirror, row, isPointed);
   drawExtra(view.extra, row, conflict);
   drawFindings(view.findings, position);

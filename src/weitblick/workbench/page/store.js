@@ -33,6 +33,8 @@
  *
  * A placeholder or formatting in a text. `automatic`: nobody has placed it.
  * @typedef {{ start: number, end: number, kind: "placeholder" | "format", text: string, automatic: boolean }} Mark
+ * A term in a source: its words there, its translations, and where it comes from.
+ * @typedef {{ start: number, end: number, source: string, targets: string[], origin: string }} TermMark
  * @typedef {{ code: string, name: string, direction: string }} Language
  * @typedef {{ id: string, name: string }} Named
  * @typedef {{ source: string, target: string, similarity: number }} Match
@@ -78,6 +80,8 @@ export const state = {
   chosen: new Set(),
   /** @type {Map<number, Mark[]>} what is no language in the sources, by row. Replaced, never changed */
   tags: new Map(),
+  /** @type {Map<number, TermMark[]>} the terms in the sources, by row. Replaced, never changed */
+  terms: new Map(),
   /** @type {{ position: number, target: string, marks: Mark[] } | null} where the formatting of the row under the cursor goes */
   placed: null,
   /** @type {number | null} the row whose matched source is shown */

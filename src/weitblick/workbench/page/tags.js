@@ -4,6 +4,7 @@
 
 import { $, count, element } from "./elements.js";
 import { drawFormats, placedMarks } from "./formats.js";
+import { highlight } from "./highlights.js";
 import { shown } from "./saving.js";
 import { ask, attempt, documentPath, isAborted, rowPath } from "./server.js";
 import { change, isApproved, say, state } from "./store.js";
@@ -68,7 +69,9 @@ function found(marks, target) {
 export function drawTags({ overlay, missing, chips, formats }, source, row) {
   const marks = state.tags.get(row.position);
   if (!marks) return;
-  highlight(source, row.position, marks);
+  for (const kind of /** @type {const} */ (["placeholder", "format"])) {
+    highlight(`weitblick-${kind}`, row.position, source, marks.filter((mark) => mark.kind === kind));
+  }
   const now = found(marks, row.target);
   const known = state.placed?.position === row.position && state.placed.target === row.target ? state.placed.marks.filter(({ kind, automatic }) => kind === "format" && automatic) : [];
   const placed = [...known, ...placedMarks(row)];
@@ -100,50 +103,8 @@ function drawOverlay(overlay, text, marks) {
   overlay.replaceChildren(...edges.slice(1).map((edge, index) => element("span", { class: kinds(edges[index], edge).join(" "), "data-text": text.slice(edges[index], edge) })));
 }
 
-/** Which ranges of each row are marked. @type {Map<number, Range[]>} */
-const ranges = new Map();
-const named = /** @type {const} */ (["placeholder", "format"]);
-
-/** Marks in the source, whose text stays as it is. @param {HTMLElement} source @param {number} position @param {Mark[]} marks */
-function highlight(source, position, marks) {
-  if (!("highlights" in CSS)) return;
-  const all = named.map((kind) => {
-    const name = `weitblick-${kind}`;
-    if (!CSS.highlights.has(name)) CSS.highlights.set(name, new Highlight());
-    return /** @type {Highlight} */ (CSS.highlights.get(name));
-  });
-  for (const range of ranges.get(position) ?? []) all.forEach((one) => one.delete(range));
-  const made = marks.flatMap((mark) => {
-    const range = rangeOf(source, mark.start, mark.end);
-    if (range) all[named.indexOf(mark.kind)].add(range);
-    return range ? [range] : [];
-  });
-  ranges.set(position, made);
-}
-
-/** Characters of an element's text, which may be several nodes. @param {HTMLElement} inside @param {number} start @param {number} end */
-function rangeOf(inside, start, end) {
-  const range = document.createRange();
-  const walker = document.createTreeWalker(inside, NodeFilter.SHOW_TEXT);
-  let at = 0;
-  let begun = false;
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const length = node.textContent?.length ?? 0;
-    if (!begun && start < at + length) {
-      range.setStart(node, start - at);
-      begun = true;
-    }
-    if (begun && end <= at + length) {
-      range.setEnd(node, end - at);
-      return range;
-    }
-    at += length;
-  }
-  return null;
-}
-
-/** Puts a placeholder where the cursor is. @param {number} position @param {string} text */
-function insert(position, text) {
+/** Puts a text where the cursor is. @param {number} position @param {string} text */
+export function insert(position, text) {
   const field = /** @type {HTMLTextAreaElement | null} */ ($("rows").querySelector(`textarea[data-position="${position}"]`));
   if (!field) return;
   field.focus({ preventScroll: true });

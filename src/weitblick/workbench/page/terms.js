@@ -10,6 +10,7 @@ import { positionOf } from "./rows.js";
 import { drafts, takeRows } from "./saving.js";
 import { ask, attempt, documentPath } from "./server.js";
 import { change, languages, say, state } from "./store.js";
+import { loadTermMarks } from "./term_marks.js";
 
 const PAUSE = 300; // ms after the last key until the rows are counted
 const MOST_WORDS = 500; // characters
@@ -110,6 +111,7 @@ export async function makeTerm(source, target) {
     now.term = { pair, source, target };
     now.corrected = now.corrected.filter((one) => one.source !== source);
   });
+  loadTermMarks();
   say(`${source} = ${target} is a term now.`);
 }
 
@@ -131,6 +133,7 @@ export function withdrawTerm() {
     const { rows } = await ask("DELETE", `${documentPath()}/terms/${term.pair}`);
     takeRows(rows);
     change((now) => (now.term = null));
+    loadTermMarks();
     say(`${term.source} is no longer a term. ${count(rows.length, "sentence is", "sentences are")} as before.`);
   });
 }
