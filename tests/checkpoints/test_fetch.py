@@ -237,7 +237,7 @@ def test_what_unpacks_to_something_else(server: ModelServer, models: Path) -> No
         ("firefox:xx-es", "nothing is translated from 'xx'"),
         ("firefox:fr-es/huge", "has no architecture 'huge'; there are: tiny"),
         ("you/bert", "you/bert is of type bert: only Weitblick models and Marian models"),
-        ("you/nothing", "you/nothing"),
+        ("you/nothing", "you/nothing is not there, or not for everybody (404); check the name"),
     ],
 )
 def test_a_name_that_is_not_there(name: str, said: str, server: ModelServer, models: Path) -> None:
@@ -248,12 +248,20 @@ def test_a_name_that_is_not_there(name: str, said: str, server: ModelServer, mod
     assert not models.exists() or installed(models) == []
 
 
+def test_what_is_no_model_leaves_nothing_behind(server: ModelServer, models: Path) -> None:
+    """It came as it was announced: to keep it would help no other try."""
+    name, content = firefox_files()["model"]
+    server.add_firefox(V2, {**firefox_files(), "model": (name, content[: len(content) // 2])})
+    assert "cut short" in refused(fetch(server, "firefox:fr-es"))
+    assert [path for path in models.rglob("*") if path.is_file()] == []
+
+
 def test_a_full_disc(server: ModelServer, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add_firefox(V2, firefox_files())
     usage = shutil.disk_usage(models.parent)
     with monkeypatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda path: usage._replace(free=1000))
-        assert "0 MB are free" in refused(fetch(server, "firefox:fr-es"))
+        assert "50 MB are needed, to download and to unpack; 0 MB are free" in refused(fetch(server, "firefox:fr-es"))
 
     def full(self: Any, *arguments: Any, **named: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
