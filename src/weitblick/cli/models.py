@@ -78,7 +78,7 @@ def _with_pointer(imported: Imported) -> Imported:
     from weitblick.translation.borrowed_pointer import borrow_pointer
 
     imported.model.pointer = borrow_pointer(imported.model, imported.pipeline)
-    facts = {**imported.facts, "context": "none: sentences on their own, no decisions"}
+    facts = dict(imported.facts)
     if imported.model.pointer is not None:
         facts["memory"] = (
             "a pointer to approved translations: its share is the shipped model's, its keys are fitted on what the "
