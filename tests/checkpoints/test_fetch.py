@@ -248,12 +248,20 @@ def test_a_name_that_is_not_there(name: str, said: str, server: ModelServer, mod
     assert not models.exists() or installed(models) == []
 
 
+def test_what_is_no_model_leaves_nothing_behind(server: ModelServer, models: Path) -> None:
+    """It came as it was announced: to keep it would help no other try."""
+    name, content = firefox_files()["model"]
+    server.add_firefox(V2, {**firefox_files(), "model": (name, content[: len(content) // 2])})
+    assert "cut short" in refused(fetch(server, "firefox:fr-es"))
+    assert [path for path in models.rglob("*") if path.is_file()] == []
+
+
 def test_a_full_disc(server: ModelServer, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add_firefox(V2, firefox_files())
     usage = shutil.disk_usage(models.parent)
     with monkeypatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda path: usage._replace(free=1000))
-        assert "0 MB are free" in refused(fetch(server, "firefox:fr-es"))
+        assert "50 MB are needed, to download and to unpack; 0 MB are free" in refused(fetch(server, "firefox:fr-es"))
 
     def full(self: Any, *arguments: Any, **named: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -51,6 +51,8 @@ def test_a_pointer_explanations_and_eight_bits(folder: Path, tmp_path: Path) -> 
     places = [f"stage1={folder / 'imported'}", f"data.dir={folder / 'corpus'}", f"output={tmp_path / 'run'}"]
     run("train", "recipes/imported/memory.yaml", *places, *SHORT)
     model, text = tmp_path / "run" / "best", folder / "corpus" / "test.fr"
+    assert "memory" in load_model(folder / "imported").facts
+    assert "memory" not in load_model(model).facts  # which says that it was not trained
     pairs = tmp_path / "approved.tsv"
     pairs.write_text("fr\tes\nAnne a vu la voiture.\tAnne vio el automóvil.\n")
     found = run("translate", text, "-m", model, "--memory", pairs, "-q").splitlines()

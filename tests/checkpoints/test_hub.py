@@ -79,6 +79,7 @@ def test_what_is_no_model_of_ours_is_not_taken(hub: Hub, models: Path) -> None:
         result = run("fetch", name, "--hub", hub.address)
         assert isinstance(result.exception, UserError)
         assert "\n" not in str(result.exception)
+    assert "you/nothing is not there, or not for everybody (404); check the name" in str(result.exception)
     assert not any("pytorch_model.bin" in request for request in hub.requests)
     assert not models.exists() or not any(models.rglob("config.json"))
 

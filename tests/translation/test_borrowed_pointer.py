@@ -1,4 +1,4 @@
-"""A model without a pointer takes over the shipped one's, without training: keys from its own translations."""
+"""A model without a pointer takes over the shipped one's, without training and without any text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ from weitblick.cli.main import app
 from weitblick.common.errors import UserError
 from weitblick.common.recipe import MemorySection
 from weitblick.documents.document import Document, Sentence
-from weitblick.memory.pointer import FEATURES, MemoryPointer
+from weitblick.memory.pointer import FEATURES, LIKEST, MemoryPointer
 from weitblick.memory.store import Memory
-from weitblick.memory.transfer import ENOUGH, FEWEST, chosen_sentences, transferred_pointer
+from weitblick.memory.transfer import (
+    PAIRS,
+    PIECES,
+    States,
+    TrainedPointer,
+    decoder_states,
+    likeness,
+    made_pairs,
+    trained_pointer,
+    transferred_pointer,
+)
 from weitblick.text.units import split_documents
 from weitblick.translation import borrowed_pointer
-from weitblick.translation.borrowed_pointer import borrow_pointer, own_translations, shipped_pointer
+from weitblick.translation.borrowed_pointer import borrow_pointer, shipped_pointer
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 
@@ -48,62 +58,96 @@ def approved() -> Memory:
     return memory
 
 
-def test_sentences_are_chosen_by_the_seed() -> None:
-    many = [f"Sentence {number}." for number in range(2 * ENOUGH)]
-    chosen = chosen_sentences(["", *many, *many])
-    assert len(chosen) == len(set(chosen)) == ENOUGH
-    assert chosen == [text for text in many if text in set(chosen)] == chosen_sentences(many)
-    assert chosen != chosen_sentences(many, seed=2)
-    assert chosen_sentences([" a ", "b", "a"]) == ["a", "b"]
+def trained(section: MemorySection, dimension: int, likeness: tuple[float, float] = (0.5, 0.1)) -> TrainedPointer:
+    return TrainedPointer(MemoryPointer(section, dimension), likeness)
+
+
+def test_pairs_are_made_of_the_vocabularies_by_the_seed() -> None:
+    pipeline = tiny_pipeline()
+    made = made_pairs(pipeline)
+    assert len(made) == PAIRS
+    assert made == made_pairs(pipeline) != made_pairs(pipeline, seed=2)
+    sources, targets = zip(*made, strict=True)
+    assert {len(target) for target in targets} == set(PIECES)
+    for side, texts in (("source", sources), ("target", targets)):
+        said = "".join(pipeline.decode(texts, side))
+        assert said.replace(" ", "").isalpha()
 
 
 @pytest.mark.parametrize("width", [8, 128])
 def test_the_share_is_taken_over_and_keys_are_the_models_own(width: int) -> None:
     ours = without_pointer()
-    trained = MemoryPointer(MemorySection(kind="pointer", dimension=width, candidates=5), 24)
-    pairs = own_translations(ours.model, ours.pipeline, TEXT)
+    given = trained(MemorySection(kind="pointer", dimension=width, candidates=5), 24)
     before = torch.get_rng_state()
-    found = transferred_pointer(ours.model.sentence, trained, pairs)
+    found = transferred_pointer(ours.model.sentence, ours.pipeline, given)
     assert torch.equal(before, torch.get_rng_state())
-    features = torch.randn(3, FEATURES)
-    assert torch.equal(found.share(features), trained.share(features))
     assert (found.section.candidates, found.section.dimension) == (5, min(width, 16))
     weight = found.key.weight
     torch.testing.assert_close(weight @ weight.t(), torch.eye(len(weight)), atol=1e-4, rtol=0)
-    again = transferred_pointer(ours.model.sentence, trained, pairs[::-1])
-    states = torch.randn(4, 16)
-    torch.testing.assert_close(again.key(states).abs(), found.key(states).abs(), atol=1e-2, rtol=0)
+    again = transferred_pointer(ours.model.sentence, ours.pipeline, given)
+    assert torch.equal(again.key.weight, found.key.weight)
+
+
+def test_likeness_is_brought_to_what_the_share_was_trained_with() -> None:
+    """A place as like as usual here has the share of one as like as usual there; what else is seen counts the same."""
+    ours = without_pointer()
+    given = trained(MemorySection(kind="pointer", dimension=8), 16, likeness=(0.4, 0.2))
+    found = transferred_pointer(ours.model.sentence, ours.pipeline, given)
+    mean, spread = likeness(found, decoder_states(ours.model.sentence, made_pairs(ours.pipeline)))
+    assert abs(mean - 0.4) > 0.01  # otherwise this would show nothing
+    for above in (-1.0, 0.0, 2.0):
+        here = torch.randn(5, FEATURES)
+        there = here.clone()
+        here[:, LIKEST], there[:, LIKEST] = mean + above * spread, 0.4 + above * 0.2
+        torch.testing.assert_close(found.share(here), given.pointer.share(there), atol=1e-4, rtol=1e-4)
+
+
+def test_of_likeness_only_other_pairs_count() -> None:
+    pointer = MemoryPointer(MemorySection(kind="pointer", dimension=2), 2)
+    with torch.no_grad():
+        pointer.key.weight.copy_(torch.eye(2))
+    attended = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    assert likeness(pointer, States(attended, torch.tensor([0, 0, 1, 1])))[0] == 0.0
+    mean, spread = likeness(pointer, States(attended, torch.tensor([0, 1, 1, 1])))
+    assert (mean, spread > 0) == (0.5, True)  # the first two are alike, the last two see none but the first
+
+
+def test_a_pointer_that_its_own_model_takes_over_is_the_same() -> None:
+    ours = without_pointer()
+    plain = transferred_pointer(ours.model.sentence, ours.pipeline, trained(MemorySection(kind="pointer"), 16))
+    measured = trained_pointer(ours.model.sentence, ours.pipeline, plain)
+    found = transferred_pointer(ours.model.sentence, ours.pipeline, measured)
+    features = torch.randn(3, FEATURES)
+    torch.testing.assert_close(found.share(features), plain.share(features), atol=1e-4, rtol=1e-4)
 
 
 def test_keys_are_those_of_the_principal_components() -> None:
-    """Of the states at the model's own steps: centred, and the strongest direction first."""
+    """Of the states at the steps of made pairs: centred, and the strongest direction first."""
     ours = without_pointer()
-    trained = MemoryPointer(MemorySection(kind="pointer", dimension=4), 16)
-    pairs = own_translations(ours.model, ours.pipeline, TEXT)
-    found = transferred_pointer(ours.model.sentence, trained, pairs)
-    from weitblick.memory.transfer import _states
-
-    projected = found.key(torch.cat(list(_states(ours.model.sentence, pairs))))
+    found = transferred_pointer(ours.model.sentence, ours.pipeline, trained(MemorySection(dimension=4), 16))
+    projected = found.key(decoder_states(ours.model.sentence, made_pairs(ours.pipeline)).attended)
     torch.testing.assert_close(projected.mean(0), torch.zeros(4), atol=1e-3, rtol=0)
     spreads = projected.std(0)
     assert spreads.tolist() == sorted(spreads.tolist(), reverse=True)
 
 
-def test_too_little_text_borrows_nothing() -> None:
-    ours = without_pointer()
-    assert borrow_pointer(ours.model, ours.pipeline, TEXT[: FEWEST - 1] * 2) is None
-    found = borrow_pointer(ours.model, ours.pipeline, TEXT[:FEWEST])
-    assert found is not None
-    assert found.sentences == FEWEST
-    with pytest.raises(UserError, match=rf"no pointer.*{FEWEST} sentences.*--text.*weitblick train"):
-        ours.translate(TEXT[:5], memory=approved(), **QUICK)
+def test_one_sentence_and_one_pair_are_enough() -> None:
+    memory = Memory()
+    memory.add(TEXT[0], TARGETS[0])
+    said: list[str] = []
+    ours = without_pointer(said)
+    assert len(ours.translate(TEXT[:1], memory=memory, **QUICK).targets) == 1
+    assert ours.model.pointer is not None
+    assert len(said) == 1
 
 
 def test_nothing_is_borrowed_where_nothing_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped_pointer.cache_clear()
     monkeypatch.setattr(borrowed_pointer, "DEFAULT_MODEL", tmp_path / "none")
     ours = without_pointer()
-    assert borrow_pointer(ours.model, ours.pipeline, TEXT) is None
+    assert borrow_pointer(ours.model, ours.pipeline) is None
+    with pytest.raises(UserError, match=r"no pointer.*weitblick train recipes/imported/memory\.yaml"):
+        ours.translate(TEXT, memory=approved(), **QUICK)
     shipped_pointer.cache_clear()
 
 
@@ -118,8 +162,7 @@ def test_a_memory_works_without_a_pointer_and_says_so_once() -> None:
     other = without_pointer()
     assert first.targets == again.targets == other.translate(TEXT, memory=approved(), **QUICK).targets
     assert len(said) == 1
-    sentences = len({*TEXT, *SOURCES})
-    assert f"fitted on {sentences} sentences" in said[0]
+    assert "takes over the shipped model's" in said[0]
     assert torch.equal(ours.model.pointer.key.weight, other.model.pointer.key.weight)
 
 
@@ -129,8 +172,6 @@ def test_locked_sentences_are_pointed_at() -> None:
     found = ours.pointer_for(units, TranslationOptions())
     assert found is not None
     assert {origin.target for origin in found.origins} == {TARGETS[0]}
-    few = split_documents([document(locked=2, sentences=TEXT[:6])], ours.pipeline, print)
-    assert without_pointer().pointer_for(few, TranslationOptions()) is None
     judged = without_pointer()
     judged.borrows = False
     assert judged.pointer_for(units, TranslationOptions()) is None
@@ -144,8 +185,6 @@ def test_streams_fit_before_the_first_sentence() -> None:
     assert ours.model.pointer is not None
     stream.translate(TEXT[0])
     stream.confirm(0, TARGETS[1])
-    with pytest.raises(UserError, match="no pointer"):
-        without_pointer().stream(memory=approved(), beam=1).translate(TEXT[0])
 
 
 def test_keys_of_a_borrowed_pointer_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -75,15 +76,25 @@ def download_all(downloads: list[Download], folder: Path, advance: Advance) -> N
     missing = sum(one.size - _present(folder / f"{one.name}.part") for one in downloads)
     free = shutil.disk_usage(folder).free
     if missing + SPARE_SPACE > free:
-        raise UserError(
-            f"{_megabytes(missing)} are to come, {_megabytes(free)} are free", where=folder, remedy="free some space"
-        )
+        needed = f"{_megabytes(missing + SPARE_SPACE)} are needed, to download and to unpack"
+        raise UserError(f"{needed}; {_megabytes(free)} are free", where=folder, remedy="free some space")
     for one in downloads:
         try:
             _download(one, folder, advance)
         except OSError as error:
             remedy = "free some space, and fetch again: it goes on where it stopped"
             raise UserError(f"cannot be written ({error.strerror or error})", where=folder, remedy=remedy) from None
+
+
+@contextmanager
+def discarded_if_refused(folder: Path) -> Iterator[None]:
+    """What was downloaded into a folder is thrown away where it turns out to be no model: it came as it was announced,
+    so that no other try could mend it."""
+    try:
+        yield
+    except UserError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _download(one: Download, folder: Path, advance: Advance) -> None:

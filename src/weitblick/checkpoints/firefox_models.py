@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from weitblick.checkpoints.downloads import Advance, Download, NotFound, download_all, get_json, unpack
+from weitblick.checkpoints.downloads import (
+    Advance,
+    Download,
+    NotFound,
+    discarded_if_refused,
+    download_all,
+    get_json,
+    unpack,
+)
 from weitblick.checkpoints.folder import CONFIG, TEXT
 from weitblick.checkpoints.hub import check_output_folder
 from weitblick.checkpoints.import_marian import Finish, TextOptions, import_marian
@@ -135,7 +143,8 @@ def install(
         unpack(
             work / f"{name}.packed", work / name, None if size is None else int(size), record.get("decompressedHash")
         )
-    imported = import_marian(work / names["model"], TextOptions(model.source, model.target))
+    with discarded_if_refused(work):
+        imported = import_marian(work / names["model"], TextOptions(model.source, model.target))
     facts = {
         **imported.facts,
         "imported_from": model.name,

@@ -111,6 +111,22 @@ def _hub_errors(name: str, hub: str | None) -> Iterator[None]:
         raise
     except Exception as error:
         # huggingface_hub raises errors of its own, of its HTTP library and of the system.
+        where, status = hub or "huggingface.co", _status(error)
+        if status in (401, 403, 404):
+            remedy = "check the name; for a private model, log in (hf auth login)"
+            raise UserError(
+                f"{name} is not there, or not for everybody ({status})", where=where, remedy=remedy
+            ) from None
         text = " ".join(str(error).split())[:300] or type(error).__name__
         remedy = "check the name, the network and that you are logged in (hf auth login)"
-        raise UserError(f"{name}: {text}", where=hub or "huggingface.co", remedy=remedy) from None
+        raise UserError(f"{name}: {text}", where=where, remedy=remedy) from None
+
+
+def _status(error: BaseException | None) -> int | None:
+    """What a server answered, if it did, by an error or by what led to it."""
+    while error is not None:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(status, int):
+            return status
+        error = error.__cause__ or error.__context__
+    return None

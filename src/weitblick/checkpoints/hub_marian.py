@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from weitblick.checkpoints.downloads import Advance, Download, download_all, get_json
+from weitblick.checkpoints.downloads import Advance, Download, discarded_if_refused, download_all, get_json
 from weitblick.checkpoints.folder import CONFIG as OUR_CONFIG
 from weitblick.checkpoints.folder import TEXT
 from weitblick.checkpoints.hub import check_output_folder
@@ -96,7 +96,8 @@ def install(
         raise UserError(f"{model.name} has no {SAFE_WEIGHTS} and no {PICKLED_WEIGHTS}", where=model.hub)
     names = [name for name in FILES if name in model.files] + [weights]
     download_all([model.download(name) for name in names], work, advance)
-    imported = import_marian(work, options)
+    with discarded_if_refused(work.parent):
+        imported = import_marian(work, options)
     facts = {"license": model.license, **imported.facts, "imported_from": model.name, "commit": model.commit}
     attachments = {**imported.attachments, **_license(model, work)}
     finish(replace(imported, facts=facts, attachments=attachments)).save(folder)

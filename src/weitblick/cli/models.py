@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from weitblick.cli.console import check_inputs, log, print_json, progress_bar, set_log_level, warn, wide_console
+from weitblick.cli.console import log, print_json, progress_bar, set_log_level, warn, wide_console
 from weitblick.cli.options import Json, Model, ModelOutput, Quiet, SourceLanguage, TargetLanguage
 from weitblick.common.errors import UserError
 
 if TYPE_CHECKING:
     from weitblick.checkpoints.folder import LoadedModel
-    from weitblick.checkpoints.import_marian import Finish, Imported, TextOptions
-
-Text = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        metavar="FILE",
-        help="Any text in the source language, a few hundred sentences: the model can then use approved translations.",
-    ),
-]
+    from weitblick.checkpoints.import_marian import Imported, TextOptions
 
 
 def import_model(
@@ -41,10 +32,9 @@ def import_model(
     normalize_punctuation: Annotated[
         bool, typer.Option("--normalize-punctuation", help="Treat source text with Moses' normaliser first.")
     ] = False,
-    text: Text = None,
     quiet: Quiet = False,
 ) -> None:
-    """Take over a Marian model, as those of OPUS-MT: the same translations, ready for context and for a memory.
+    """Take over a Marian model, as those of OPUS-MT: the same translations, and a pointer to approved ones.
 
     FOLDER holds what transformers reads (config.json, vocab.json, *.spm, weights in safetensors or a pickle of tensors
     alone), or what Marian writes (*.npz or *.bin, vocabularies, decoder.yml if any, *.spm). Of a multilingual model
@@ -55,7 +45,7 @@ def import_model(
 
     Example: weitblick import downloads/opus-mt-en-ROMANCE -o models/en-fr --source-language en --target-language fr
 
-    Example: weitblick import downloads/firefox-en-de -o models/en-de --text letters.en
+    Example: weitblick import downloads/firefox-en-de -o models/en-de
 
     Example: weitblick import downloads/opus-mt-tc-big-en-zle -o models/en-uk --target-language uk --code ukr
     """
@@ -66,8 +56,7 @@ def import_model(
 
     check_output_folder(output, [CONFIG, TEXT], folder)
     options = TextOptions(source_language, target_language, code, normalize_punctuation)
-    finish = _pointer_from(text)
-    imported = finish(import_marian(folder, options))
+    imported = _with_pointer(import_marian(folder, options))
     imported.save(output)
     pipeline, section = imported.pipeline, imported.section
     log.info(
@@ -83,46 +72,21 @@ def import_model(
     )
 
 
-def _pointer_from(text: str | None) -> Finish:
-    """What gives an imported model a pointer to approved translations, fitted on a text in its source language."""
-    if text is None:
-        return lambda imported: imported
-    check_inputs([text])
+def _with_pointer(imported: Imported) -> Imported:
+    """Gives an imported model the shipped model's pointer to approved translations, without training; says what it can
+    do then, and what not."""
+    from weitblick.translation.borrowed_pointer import borrow_pointer
 
-    def finish(imported: Imported) -> Imported:
-        from weitblick.memory.transfer import FEWEST
-        from weitblick.translation.borrowed_pointer import borrow_pointer
-
-        sentences = _sentences(text, (imported.pipeline.source_language, imported.pipeline.target_language))
-        borrowed = borrow_pointer(imported.model, imported.pipeline, sentences)
-        if borrowed is None:
-            raise UserError(
-                f"holds {len(set(sentences))} different sentences, too few to fit a pointer on",
-                where=text,
-                remedy=f"give {FEWEST} or more; or leave --text out",
-            )
-        imported.model.pointer = borrowed.pointer
-        log.info("%s: a pointer to approved translations, fitted on %d sentences", text, borrowed.sentences)
-        memory = (
-            "a pointer to approved translations: its share is the shipped model's, its keys are fitted on "
-            f"{borrowed.sentences} translations by the model itself; not trained"
+    imported.model.pointer = borrow_pointer(imported.model, imported.pipeline)
+    facts = dict(imported.facts)
+    if imported.model.pointer is not None:
+        facts["memory"] = (
+            "a pointer to approved translations: its share is the shipped model's, its keys are fitted on what the "
+            "model itself says; not trained"
         )
-        return replace(imported, facts={**imported.facts, "memory": memory})
-
-    return finish
-
-
-def _sentences(text: str, languages: tuple[str, str]) -> list[str]:
-    """The sentences of a file of any kind that `translate` takes."""
-    from weitblick.documents.corpora.formats import read_documents
-    from weitblick.files.formats import format_of, read_file
-
-    kind = format_of(text)
-    if kind is not None:
-        documents = [read_file(text, kind, language=languages[0]).document]
-    else:
-        documents = list(read_documents([text], None, languages=languages))
-    return [source for document in documents for source in document.sources if source.strip()]
+        log.info("approved translations: yes (--memory), by the shipped model's pointer, taken over without training")
+    log.info("context and decisions: none; weitblick train recipes/imported/context.yaml adds them")
+    return replace(imported, facts=facts)
 
 
 # `weitblick export`: the sentence model of a model folder for CTranslate2, transformers or Firefox's engine.
@@ -244,7 +208,6 @@ def fetch_model(
     ] = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
-    text: Text = None,
     hub: Hub = None,
     quiet: Quiet = False,
 ) -> None:
@@ -256,7 +219,7 @@ def fetch_model(
 
     Example: weitblick fetch Helsinki-NLP/opus-mt-fr-es
 
-    Example: weitblick fetch firefox:en-de --text letters.en
+    Example: weitblick fetch firefox:en-de
 
     Example: weitblick fetch --list fr
     """
@@ -270,14 +233,13 @@ def fetch_model(
     from weitblick.checkpoints.firefox_models import PREFIX
     from weitblick.checkpoints.import_marian import TextOptions
 
-    finish = _pointer_from(text)
     if name.startswith(PREFIX):
-        _fetch_firefox(name.removeprefix(PREFIX), output, hub, finish)
+        _fetch_firefox(name.removeprefix(PREFIX), output, hub)
     else:
-        _fetch_hub(name, output, hub, TextOptions(source_language, target_language), text, finish)
+        _fetch_hub(name, output, hub, TextOptions(source_language, target_language))
 
 
-def _fetch_firefox(wanted: str, output: str | None, server: str | None, finish: Finish) -> None:
+def _fetch_firefox(wanted: str, output: str | None, server: str | None) -> None:
     from weitblick.checkpoints.firefox_models import LICENSE, choose_firefox_model, install
     from weitblick.checkpoints.installed import models_folder
 
@@ -286,13 +248,11 @@ def _fetch_firefox(wanted: str, output: str | None, server: str | None, finish: 
     kind = f" ({model.architecture})" if model.architecture else ""
     log.info("%s %s%s by Mozilla; licence %s", model.name, model.version, kind, LICENSE)
     with progress_bar(model.size, "downloading") as advance:
-        install(model, folder, advance, server, finish)
+        install(model, folder, advance, server, _with_pointer)
     _say_how(folder)
 
 
-def _fetch_hub(
-    name: str, output: str | None, hub: str | None, options: TextOptions, text: str | None, finish: Finish
-) -> None:
+def _fetch_hub(name: str, output: str | None, hub: str | None, options: TextOptions) -> None:
     from weitblick.checkpoints.downloads import NotFound
     from weitblick.checkpoints.hub import fetch
     from weitblick.checkpoints.hub_marian import hub_model, install
@@ -304,13 +264,11 @@ def _fetch_hub(
     except NotFound:
         model = None  # or for those who are logged in: huggingface_hub knows them
     if model is None or model.ours:
-        if text is not None:
-            raise UserError(f"{name} is a Weitblick model, and --text is for others", remedy="leave --text out")
         fetch(name, folder, hub=hub)
     else:
         log.info("%s: licence %s, see %s/%s", name, model.license, model.hub, name)
         with progress_bar(None, "downloading") as advance:
-            install(model, folder, advance, options, finish)
+            install(model, folder, advance, options, _with_pointer)
     _say_how(folder)
 
 

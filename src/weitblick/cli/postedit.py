@@ -93,7 +93,7 @@ def postedit(
         )
     pairs = read_memory(translator, memory)
     if set(chosen) & set(POINTING):
-        translator.approvals.ready((source for document in documents for source in document.sources), pairs)
+        translator.approvals.ready()
         _ = translator.approvals.pointer  # a model that cannot use them says so before anything long begins
     simulation = Simulation(translator, documents, options, memory=pairs, before=before, seed=seed, rate=rate)
     if "random" in chosen and (lonely := simulation.without_strangers()):

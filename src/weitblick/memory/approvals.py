@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakSet
 
@@ -24,20 +24,15 @@ from weitblick.memory.matches import Pair, Sentences
 from weitblick.memory.pointer import MemoryPointer
 from weitblick.memory.reading_pointer import Approved, ApprovedSentence, approved_keys
 from weitblick.memory.store import Memory
-from weitblick.memory.transfer import ENOUGH, FEWEST
 from weitblick.model.batch import pack_pairs
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit
 
 NO_POINTER = "this model cannot use approved translations: it has no pointer to them"
-HOW_TO_TRAIN = "train one: weitblick train recipes/europarl-small/memory.yaml stage1=MODEL data.train=... data.dev=..."
-HOW_TO_GET_ONE = (
-    f"give it {FEWEST} sentences of its source language or more, in the document, in the memory or with weitblick "
-    f"import --text; or {HOW_TO_TRAIN}"
-)
-Borrow = Callable[[Sequence[str]], MemoryPointer | None]
-"""Sentences of the source language -> a pointer for a model that has none; None where they are too few."""
+HOW_TO_TRAIN = "train one: weitblick train recipes/imported/memory.yaml stage1=MODEL data.train=... data.dev=..."
+Borrow = Callable[[], MemoryPointer | None]
+"""A pointer for a model that has none; None where there is nothing to take over."""
 KEY_FORMAT = b"6"
 """Of what is stored with a pair: `_packed`."""
 MOST_KEPT = 5000
@@ -98,16 +93,14 @@ class Approvals:
     def pointer(self) -> MemoryPointer:
         """The model's own, or what it has borrowed."""
         if self.model.pointer is None:
-            raise UserError(NO_POINTER, remedy=HOW_TO_GET_ONE)
+            raise UserError(NO_POINTER, remedy=HOW_TO_TRAIN)
         pointer: MemoryPointer = self.model.pointer
         return pointer
 
-    def ready(self, texts: Iterable[str], memory: Memory | None = None) -> bool:
-        """Whether there is a pointer. A model without one borrows it, if these texts and the memory's sources, all of
-        its source language, are enough for that."""
+    def ready(self) -> bool:
+        """Whether there is a pointer. A model without one borrows it."""
         if self.model.pointer is None and self._borrow is not None:
-            stored = [] if memory is None else [source for source, _, _ in memory.sample(ENOUGH)]
-            self.model.pointer = self._borrow([*texts, *stored])
+            self.model.pointer = self._borrow()
             self._borrowed = self.model.pointer is not None
         return self.model.pointer is not None
 
@@ -129,7 +122,7 @@ class Approvals:
                 approved.setdefault(unit.document, []).append(unit)
         if not approved and (memory is None or not len(memory)):
             return None
-        if not self.ready([unit.text for unit in units], memory) and memory is None:
+        if not self.ready() and memory is None:
             return None
         near = {document: Sentences([unit.source for unit in own]) for document, own in approved.items()}
         free = [unit for unit in units if not unit.locked]

@@ -31,8 +31,9 @@ MOST_PLACES = 16
 STRIP = 16
 """Places that lie together: a translation is filled up to whole strips, not to the longest of all."""
 FEATURES = 17
-REFUSED = 9
-"""Which of the features says how far the model wants again what a human did not want."""
+LIKEST, REFUSED = 0, 9
+"""Which of the features says how like the best place is, and which how far the model wants again what a human did not
+want."""
 SHARPNESS = 20.0
 """Of similarities between -1 and 1."""
 CARRIED_ON, BROKEN_OFF, FOLLOWED = 1.0, -1.0, 0.3

@@ -197,7 +197,8 @@ class _Run:
 
         stores = self.stores["train"], self.stores["dev"]
         figures = train_pointer(base.model, base.pipeline, self.recipe, *stores, self.folder / "memory", self.quiet)
-        save_model(result, base.model, base.pipeline, base.model_section, {**base.facts, **figures})
+        facts = {key: fact for key, fact in base.facts.items() if key != "memory"}  # of a pointer that was there before
+        save_model(result, base.model, base.pipeline, base.model_section, {**facts, **figures})
 
     def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
         """Trains a stage, or goes on with it, and leaves its model in a folder of its own."""

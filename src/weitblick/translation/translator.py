@@ -110,7 +110,7 @@ class Translator:
         options = TranslationOptions(**keywords)
         able = options.memory is not None or self.model.pointer is not None
         if options.memory is not None:
-            self.approvals.ready([], options.memory)  # not while somebody waits for a sentence
+            self.approvals.ready()  # not while somebody waits for a sentence
         return Stream(self.model, self.pipeline, options, self.warn, self.approvals if able else None)
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Alignment]:
@@ -149,23 +149,19 @@ class Translator:
 
     @cached_property
     def approvals(self) -> Approvals:
-        """Keeps the keys of approved translations. A model without a pointer takes over the shipped one's, fitted on
-        the text at hand, which is said once and stays in this process."""
+        """Keeps the keys of approved translations. A model without a pointer takes over the shipped one's, which is
+        said once and stays in this process."""
         from weitblick.memory.approvals import Approvals
 
         return Approvals(self.model, self.pipeline, self._borrow if self.borrows else None)
 
-    def _borrow(self, texts: Sequence[str]) -> MemoryPointer | None:
+    def _borrow(self) -> MemoryPointer | None:
         from weitblick.translation.borrowed_pointer import borrow_pointer
 
-        borrowed = borrow_pointer(self.model, self.pipeline, texts) if self.borrows else None
-        if borrowed is None:
-            return None
-        self.warn(
-            "the model has no pointer to approved translations: it takes over the shipped model's, fitted on "
-            f"{borrowed.sentences} sentences of the text at hand"
-        )
-        return borrowed.pointer
+        borrowed = borrow_pointer(self.model, self.pipeline) if self.borrows else None
+        if borrowed is not None:
+            self.warn("the model has no pointer to approved translations: it takes over the shipped model's")
+        return borrowed
 
 
 def as_document(text: Text) -> Document:
