@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, cast
 
 from weitblick.files.inline_marks import PlacedFormat, follow
