@@ -24,7 +24,8 @@ SHORTEST_PART = 4
 """Letters of each part of a compound of two words."""
 SAME_ENDINGS, FEWEST_ALIKE = (6, 5), 3
 """Letters with which nouns end alike that are of one kind, and how many of them must be known."""
-FEW_ARTICLES, MOST_SELDOM = 3, 5
+MASCULINE = frozenset({"der", "dem", "den"})
+FEW_ARTICLES, MOST_SELDOM = 3, 10
 """A noun with fewer definite articles may have been seen seldom; most nouns were: nouns that were seen often count
 alone if they are one in so many."""
 MOST_FORMS = 40
@@ -257,7 +258,13 @@ def _articles(language: str) -> dict[str, frozenset[str]]:
     for line in lzma.decompress(path.read_bytes()).decode().split("\n"):
         articles, nouns = line.split("\t")
         found.update(dict.fromkeys(nouns.split(" "), frozenset(articles.split())))
-    return found
+    return found | {noun: own | MASCULINE for noun, own in found.items() if _is_agent(noun, own, found)}
+
+
+def _is_agent(noun: str, own: frozenset[str], known: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a noun is one like Teilnehmer, of which texts speak in the plural, so that it looks like a feminine one:
+    these have no genitive with an s."""
+    return noun.endswith("er") and own <= {"der", "die"} and "des" in known.get(f"{noun}s", ())
 
 
 def _decoded(lemma: str, code: str) -> str:
