@@ -145,8 +145,8 @@ def test_articles_and_adjectives_agree_with_a_term() -> None:
     texts = {one.text for one in offered}
     assert "Ich habe ein neues Motorrad gekauft." in texts
     assert not any("einen" in one or "ein neuer" in one for one in texts)
-    assert not agrees("Ich habe einen neuen Motorrad.", 21, "de")
-    assert agrees("Ich habe ein neues Motorrad.", 19, "de")
+    assert not agrees("Ich habe einen neuen Motorrad.", 21, "Motorrad", "de")
+    assert agrees("Ich habe ein neues Motorrad.", 19, "Motorrad", "de")
 
 
 def test_a_place_has_its_article() -> None:

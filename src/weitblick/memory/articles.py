@@ -103,16 +103,48 @@ _DEFINITE = {
 }  # fmt: skip
 
 
+ARTICLES = ("der", "die", "das", "des", "dem", "den")
+
+
+def _definite(article: str) -> frozenset[str]:
+    """The definite articles in whose place a German article can stand: dieses in that of das and des."""
+    word = article.lower().split()[-1]
+    ending = next((ending for ending in ("em", "en", "er", "es", "e") if word.endswith(ending)), "")
+    return frozenset(_DEFINITE.get(word) or _DEFINITE.get(ending, ARTICLES))
+
+
 def fits(article: str, articles: frozenset[str]) -> bool:
     """Whether a German article goes with a noun before which these definite articles may stand."""
-    word = article.lower().split()[-1]
-    if word in _GERMAN_OWNERS:  # ein, kein, mein: of masculine nouns as der, of neuter ones as das
+    if article.lower() in _GERMAN_OWNERS:  # ein, kein, mein: of masculine nouns as der, of neuter ones as das
         return "das" in articles or {"der", "dem"} <= articles
-    ending = next((ending for ending in ("em", "en", "er", "es", "e") if word.endswith(ending)), "")
-    return bool(articles & set(_DEFINITE.get(word) or _DEFINITE.get(ending, ARTICLES)))
+    return bool(articles & _definite(article))
 
 
-ARTICLES = ("der", "die", "das", "des", "dem", "den")
+def cases(article: str, articles: frozenset[str] | None) -> frozenset[str]:
+    """The cases in which a German article can stand before a noun with these definite articles (None: any noun): den
+    Mann is accusative, den Frauen dative. Nothing where the article tells none."""
+    masculine = articles is None or ("dem" in articles and "das" not in articles)
+    both = articles is None or "die" in articles  # feminine or plural
+    feminine = articles is None or (both and "dem" not in articles)
+    if article.lower() in _GERMAN_OWNERS:
+        return frozenset({"nominative"} if articles is not None and masculine else {"nominative", "accusative"})
+    known = _definite(article) if articles is None else _definite(article) & articles
+    found: set[str] = set()
+    for one in known if len(known) < len(ARTICLES) else ():
+        found |= {"die": {"nominative", "accusative"}, "das": {"nominative", "accusative"}}.get(one, set())
+        found |= {"dem": {"dative"}, "des": {"genitive"}}.get(one, set())
+        if one == "den":
+            found |= {case for case, may_be in (("accusative", masculine), ("dative", both)) if may_be}
+        if one == "der":
+            every = ("nominative", masculine), ("dative", feminine), ("genitive", both)
+            found |= {case for case, may_be in every if may_be}
+    return frozenset(found)
+
+
+def is_singular(article: str) -> bool:
+    """Whether a German article stands before singulars alone: ein and jeder."""
+    word = article.lower().split()[-1]
+    return word.startswith(("jed", "ein"))
 
 
 def ending_fits(article: str, adjective: str, articles: frozenset[str] | None) -> bool:
@@ -125,15 +157,22 @@ def ending_fits(article: str, adjective: str, articles: frozenset[str] | None) -
         return adjective.endswith("es" if "das" in articles else "er")
     if word.endswith(("em", "en", "es")) or word in ("im", "zum", "vom", "am", "beim", "zur", "des", "dem", "den"):
         return adjective.endswith("en") or (word.endswith("es") and adjective.endswith("e"))
+    weak = articles is not None and "dem" not in articles and "das" not in articles  # feminine or plural
+    if weak and (word.endswith("er") or "den" in (articles or ())):  # der neuen Frau, die neuen Frauen
+        return adjective.endswith("en")
     return adjective.endswith(("e", "en"))
 
 
 def is_plural_article(article: str, articles: frozenset[str] | None) -> bool:
-    """Whether a German article before a form that may be both numbers (der Lizenznehmer, die Lizenznehmer) makes it a
-    plural. articles: the definite ones that may stand before the form."""
-    if articles is None or not article or not {"dem", "die"} <= articles:
+    """Whether a German article before a form that may be both numbers (der Lizenznehmer, die Lizenznehmer; des Tests,
+    der Tests) makes it a plural. articles: the definite ones that may stand before the form."""
+    if articles is None or not article:
         return False
     word = article.lower().split()[-1]
+    if {"des", "die"} <= articles and "dem" not in articles:
+        return not word.endswith("es")
+    if not {"dem", "die"} <= articles:
+        return False
     return word == "die" or (word not in _DEFINITE and word not in _GERMAN_OWNERS and word.endswith("e"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import lzma
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -22,6 +22,12 @@ SHORTEST_HEAD = 4
 """Letters of the last part of a compound."""
 SHORTEST_PART = 4
 """Letters of each part of a compound of two words."""
+SAME_ENDINGS, FEWEST_ALIKE = (6, 5), 3
+"""Letters with which nouns end alike that are of one kind, and how many of them must be known."""
+MASCULINE = frozenset({"der", "dem", "den"})
+FEW_ARTICLES, MOST_SELDOM = 3, 10
+"""A noun with fewer definite articles may have been seen seldom; most nouns were: nouns that were seen often count
+alone if they are one in so many."""
 MOST_FORMS = 40
 """Of a term: every one is tried."""
 FORM = re.compile(r"(\d+)(.*)")
@@ -82,6 +88,8 @@ class WordForms:
         words = form.split()
         head = words[next((n for n, word in enumerate(words) if n and word in linking), len(words)) - 1]
         found = _of_head(head, known) or _of_genitive(head, known)
+        if head[:1].isupper() and (found is None or len(found) < FEW_ARTICLES):
+            found = _of_ending(head, self.language) | (found or frozenset()) or None
         if found is None and head.endswith("n") and head[:-1] in self._listed:
             return frozenset({"den"})  # Dorschen, where there is Dorsche
         return found
@@ -122,7 +130,8 @@ class WordForms:
         return found
 
     def _of_word(self, word: str) -> list[str]:
-        found = self._listed.get(word) or self._of_compound(word) or _from_simplemma(word, self.language)
+        found = self._listed.get(word) or self._of_compound(word) or _inflected_alike(word, self.language)
+        found = found or _from_simplemma(word, self.language)
         if not found and self.language == "de" and word[:1].isupper() and not word.isupper() and word.isalpha():
             found = [] if word[-1] in "sßxz" else [f"{word}s"]
         return [word, *found]
@@ -156,6 +165,58 @@ def _of_genitive(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[st
         if own is not None and ("das" in own or {"der", "dem"} <= own):
             return frozenset({"des"})
     return None
+
+
+@cache
+def _of_ending(word: str, language: str) -> frozenset[str]:
+    """The articles of German nouns that end as a word does, as Arbeitnehmer and Teilnehmer do as Lizenznehmer: of those
+    that were often seen, if there are enough of them."""
+    for size in SAME_ENDINGS:
+        others = _by_ending(language).get(word[-size:], []) if len(word) >= size + SHORTEST_PART else []
+        often = [own for own in others if len(own) >= FEW_ARTICLES]
+        chosen = often if len(often) * MOST_SELDOM >= len(others) else others
+        counts = Counter(one for own in chosen for one in own)
+        if len(others) >= FEWEST_ALIKE:
+            return frozenset(one for one, count in counts.items() if 2 * count >= len(chosen))
+    return frozenset()
+
+
+@cache
+def _by_ending(language: str) -> dict[str, list[frozenset[str]]]:
+    """The articles of all nouns that end with some letters."""
+    found: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for noun, articles in _articles(language).items():
+        for size in SAME_ENDINGS:
+            if len(noun) > size:
+                found[noun[-size:]].append(articles)
+    return dict(found)
+
+
+@cache
+def _inflected_alike(word: str, language: str) -> list[str]:
+    """The forms of a noun that is in no list, by those of the nouns of the list that end alike."""
+    if language != "de" or not word[:1].isupper() or not word.isalpha():
+        return []
+    for size in SAME_ENDINGS:
+        others = _lemmas_by_ending(language).get(word[-size:], []) if len(word) > size else []
+        if len(others) >= FEWEST_ALIKE:
+            forms = Counter(form for other in others for form in other)
+            return [word[: len(word) - size] + form for form, count in forms.items() if 2 * count >= len(others)]
+    return []
+
+
+@cache
+def _lemmas_by_ending(language: str) -> dict[str, list[list[str]]]:
+    """The last letters of the forms of all lemmas that end with some letters, from these letters on."""
+    forms, lemmas = _listed(language)
+    found: defaultdict[str, list[list[str]]] = defaultdict(list)
+    for lemma in {lemma for lemma in lemmas.values() if lemma[:1].isupper()}:
+        for size in SAME_ENDINGS:
+            start = len(lemma) - size
+            if start > 0:
+                alike = [form[start:] for form in forms[lemma] if form[:start] == lemma[:start] and form != lemma]
+                found[lemma[start:]].append(alike)
+    return dict(found)
 
 
 @cache
@@ -197,7 +258,13 @@ def _articles(language: str) -> dict[str, frozenset[str]]:
     for line in lzma.decompress(path.read_bytes()).decode().split("\n"):
         articles, nouns = line.split("\t")
         found.update(dict.fromkeys(nouns.split(" "), frozenset(articles.split())))
-    return found
+    return found | {noun: own | MASCULINE for noun, own in found.items() if _is_agent(noun, own, found)}
+
+
+def _is_agent(noun: str, own: frozenset[str], known: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a noun is one like Teilnehmer, of which texts speak in the plural, so that it looks like a feminine one:
+    these have no genitive with an s."""
+    return noun.endswith("er") and own <= {"der", "die"} and "des" in known.get(f"{noun}s", ())
 
 
 def _decoded(lemma: str, code: str) -> str:

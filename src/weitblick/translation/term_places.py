@@ -9,14 +9,16 @@ from itertools import islice
 from weitblick.memory.articles import (
     LONGEST_ARTICLE,
     alternatives,
+    cases,
     ending_fits,
     fits,
     is_article,
     is_plural_article,
+    is_singular,
     kind_of_noun,
     other_endings,
 )
-from weitblick.memory.stems import WORD, stems_of
+from weitblick.memory.stems import WORD, base_language, stems_of
 from weitblick.memory.word_forms import word_forms
 from weitblick.translation.alignment import Alignment
 
@@ -154,11 +156,14 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
     fitting = pairs if is_kept else [pair for pair in pairs if _agree(pair[0], pair[1], language)]
     known = word_forms(language)
     kind = kind_of_noun(known.articles(place.words.split()[-1])) if place.words.strip() else None
+    own_cases = _cases(article, place.words, language)
     found = []
     for one, form, may_go_on in fitting or pairs:
         same_kind = is_kept or (kind is not None and kind == kind_of_noun(known.articles(form)))
         said = _capital(form) if starts and not is_kept else form
         penalty = 0.0 if one == article else OTHER_ARTICLE if same_kind else OTHER_UNKNOWN if kind is None else 0.0
+        if one and not is_kept and not own_cases & (_cases(one, form, language) or own_cases):
+            penalty += OTHER_CASE
         found.append(Candidate(before, one, adjectives, said, rest, place.end, may_go_on, penalty, same_kind))
     return found
 
@@ -166,8 +171,10 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
 OTHER_ARTICLE, OTHER_UNKNOWN = 2.0, 1.0
 """Nats against another article where the new noun takes the one that stands there, as the noun of before did, and where
 nobody knows what noun that was."""
-NO_SINGULAR, NO_PLURAL = 3.0, 4.0
-"""Nats against a plural where the source has a singular, and the other way round."""
+OTHER_CASE = 4.0
+"""Nats against an article that cannot be of the case of the one that stands there."""
+NO_SINGULAR, NO_PLURAL, NEVER = 6.0, 6.0, 20.0
+"""Nats against a plural where the source has a singular, the other way round, and where the article is a singular."""
 
 
 def is_plural(said: str, term: str) -> bool | None:
@@ -183,29 +190,40 @@ def with_number(offered: Sequence[Candidate], lemma: str, plural: bool | None, l
     known = word_forms(language)
     found = []
     for one in offered:
-        own = None if plural is None else known.is_plural(one.form, lemma)
+        own = known.is_plural(one.form, lemma)
         if own is None and is_plural_article(one.article, known.articles(one.form)):
             own = True
-        other = 0.0 if own is None or own == plural else NO_PLURAL if plural else NO_SINGULAR
+        other = 0.0 if own is None or own == plural or plural is None else NO_PLURAL if plural else NO_SINGULAR
+        other += NEVER if own and one.article and is_singular(one.article) else 0.0
         found.append(replace(one, penalty=one.penalty + other))
     return found
 
 
-def agrees(text: str, start: int, language: str) -> bool:
-    """Whether the article before the word that begins at `start`, if there is one, goes with it."""
-    words, said = text[:start].split(), text[start:].split()
+def agrees(text: str, start: int, said: str, language: str) -> bool:
+    """Whether the article before the words `said`, which begin at `start`, goes with them, if there is one."""
+    words = text[:start].split()
     for size in range(MOST_ADJECTIVES + 1):
         if size < len(words) and is_article(words[-1 - size], language):
-            return not said or _agree(words[-1 - size], said[0].strip(".,;:!?()"), language)
+            return _agree(words[-1 - size], said, language)
         if size < len(words) and not other_endings(words[-1 - size], language):
             break
     return True
 
 
 def _agree(article: str, form: str, language: str) -> bool:
-    """Whether an article may stand before a form, as far as that is known."""
+    """Whether an article may stand before a form, and before the adjectives with which that begins, as far as known."""
     known = word_forms(language).articles(form) if article else None
-    return known is None or fits(article, known)
+    if known is None:
+        return True
+    adjectives = [word for word in form.split()[:-1] if other_endings(word, language)]
+    return fits(article, known) and all(ending_fits(article, word, known) for word in adjectives)
+
+
+def _cases(article: str, words: str, language: str) -> frozenset[str]:
+    """The cases of an article before some words; nothing where that is not known."""
+    if not article or base_language(language) != "de":
+        return frozenset()
+    return cases(article, word_forms(language).articles(words.split()[-1]) if words.split() else None)
 
 
 def _capital(word: str) -> str:

@@ -13,6 +13,7 @@ Any model can do this, nothing is trained, and sentences without terms are not t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -304,14 +305,15 @@ class TermSearch:
         case.changed |= {attempt.occurrence for attempt in change.attempts}
 
     def _said(self, case: TermCase, text: str) -> list[int]:
-        """Of each occurrence how often a text says its term."""
-        asked = ([term for term in own.terms if not term.refused] or own.terms for own in case.occurrences)
-        return [max(self._well_said(term, text) for term in terms) for terms in asked]
+        """Of each occurrence how often a text says its term, as far as the source has it so often."""
+        wanted = Counter(own.terms for own in case.occurrences)
+        asked = (([term for term in own.terms if not term.refused] or own.terms, own) for own in case.occurrences)
+        return [min(wanted[own.terms], max(self._well_said(term, text) for term in terms)) for terms, own in asked]
 
     def _well_said(self, term: Term, text: str) -> int:
         """How often a translation says a term, behind an article that goes with it if there is one."""
         places = term.places_said(text, self.language)
-        return sum(term.is_kept or agrees(text, start, self.language) for start, _ in places)
+        return sum(term.is_kept or agrees(text, start, said, self.language) for start, said in places)
 
 
 def _likely(searcher: Searcher, case: TermCase, rows: Sequence[Sequence[int]], start: int) -> list[int]:
