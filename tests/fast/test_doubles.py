@@ -12,7 +12,7 @@ from weitblick.fast import kernels as library
 from weitblick.fast.compiled_words import KEPT
 from weitblick.fast.kernels import Kernels
 from weitblick.model import output
-from weitblick.model.modifiers import Allowed, Decided, Modifier, Pointed
+from weitblick.model.modifiers import Allowed, Modifier, Pointed, WordChoice
 from weitblick.model.output import Candidates, Softmax, Wanted, WordDistribution
 
 SENTENCES, BEAM, SIZE = 3, 2, 64
@@ -40,8 +40,8 @@ def softmax(vocabulary: int) -> Softmax:
     return Softmax(numbers(STEPS, SIZE) / 4, numbers(vocabulary, SIZE, seed=1), numbers(vocabulary, seed=2))
 
 
-def decided() -> Decided:
-    return Decided(torch.tensor([5, 6, 9]), torch.tensor([1, 4]), numbers(2, 3, seed=4))
+def decided() -> WordChoice:
+    return WordChoice(torch.tensor([5, 6, 9]), torch.tensor([1, 4]), numbers(2, 3, seed=4))
 
 
 def pointed(vocabulary: int, words: WordDistribution) -> Pointed:

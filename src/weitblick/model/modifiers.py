@@ -47,7 +47,7 @@ class Modifier(Protocol):
 
 
 @dataclass(frozen=True)
-class Decided:
+class WordChoice:
     """What context says between a few words, at the steps where these are expected. It decides how they share the
     probability that they have together and nothing else: where another word is right, nothing is lost.
 
@@ -78,9 +78,9 @@ class Decided:
             found[steps[rows]] = decided.apply(few.table(rows), rows).gather(1, chosen)[:, 0].to(own.dtype)
         return found
 
-    def at(self, steps: Tensor) -> Decided:
+    def at(self, steps: Tensor) -> WordChoice:
         there = torch.isin(self.steps, steps)
-        return Decided(self.ids, torch.searchsorted(steps, self.steps[there]), self.scores[there])
+        return WordChoice(self.ids, torch.searchsorted(steps, self.steps[there]), self.scores[there])
 
 
 @dataclass(frozen=True)
