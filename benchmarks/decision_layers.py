@@ -66,8 +66,8 @@ def new_layer(base: LoadedModel, recipe: Recipe, seed: int) -> tuple[DocumentMod
     model.pointer = base.model.pointer
     sets = recipe.context.decides
     model.decide_between([base.pipeline.single_pieces(words, "target", "context.decides") for words in sets])
-    assert model.decides is not None
-    return model, recipe.decision_stage, torch.ones(len(model.decides)), StopRequest()
+    assert model.choice_words is not None
+    return model, recipe.decision_stage, torch.ones(len(model.choice_words)), StopRequest()
 
 
 def tried(training: DecisionTraining, own_odds: float, held_out: list[Decision]) -> str:

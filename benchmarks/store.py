@@ -75,7 +75,7 @@ Work = Callable[[], Answer]
 
 def prepare(folder: Path, options: argparse.Namespace) -> Work:
     from weitblick.documents.corpora.formats import read_documents
-    from weitblick.text.pipeline import load_pipeline
+    from weitblick.text.base import load_pipeline
     from weitblick.training.store import prepare_store
 
     pipeline = load_pipeline(folder / "pipeline")

@@ -20,9 +20,10 @@ from typing import Any
 
 from weitblick.common.files import read_lines
 from weitblick.common.recipe import TextSection
+from weitblick.text.base import load_pipeline
 from weitblick.text.moses_pipeline import MosesPipeline
 from weitblick.text.moses_text import moses_tokens
-from weitblick.text.pipeline import learn_pipeline, load_pipeline
+from weitblick.text.pipeline import learn_pipeline
 
 
 def main() -> None:

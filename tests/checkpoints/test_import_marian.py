@@ -23,8 +23,8 @@ from weitblick.cli.main import app, main
 from weitblick.common.errors import UserError
 from weitblick.model.batch import pack_pairs
 from weitblick.model.layers import sinusoids
+from weitblick.text.base import load_pipeline
 from weitblick.text.carried import Alphabet, corpus_spans
-from weitblick.text.pipeline import load_pipeline
 from weitblick.translation.translator import Translator
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {

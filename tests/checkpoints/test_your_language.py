@@ -21,7 +21,7 @@ import weitblick.common.recipe_files
 from tests.patience import PATIENCE
 from tests.test_docs import ROOT, SHELLS, blocks
 from tests.test_docs_run import run_line
-from weitblick.text.pipeline import load_pipeline
+from weitblick.text.base import load_pipeline
 
 PAGE = ROOT / "docs" / "your-language.md"
 WITH_NETWORK = ("pip ", "hf ")

@@ -11,13 +11,13 @@ from weitblick.checkpoints.folder import build
 from weitblick.common.recipe import ContextSection, ModelSection, TextSection
 from weitblick.documents.document import Document, Sentence
 from weitblick.explanation import trace as trace_module
-from weitblick.explanation.explain import DocumentTranslations, explain, explain_translations, translations_of
-from weitblick.explanation.schema import Explanation, text_of, words_in
+from weitblick.explanation.explain import explain, explain_translations, translations_of
+from weitblick.explanation.schema import DocumentTranslations, Explanation, text_of, words_in
 from weitblick.explanation.storage import from_json, to_json
 from weitblick.model.batch import Batch, pack_pairs
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.loss import token_log_probabilities
-from weitblick.model.modifiers import Decided
+from weitblick.model.modifiers import WordChoice
 from weitblick.model.output import Softmax, WordDistribution
 from weitblick.text.base import TextPipeline
 from weitblick.text.pipeline import learn_pipeline
@@ -241,7 +241,7 @@ def test_where_context_decides_between_words_one_pass_tells_both() -> None:
     softmax = Softmax(states, torch.randn(40, 16, generator=torch.Generator().manual_seed(4)), torch.zeros(40))
     scores = torch.randn(3, len(words), generator=torch.Generator().manual_seed(5)) * 3
     decided = WordDistribution(
-        softmax, (Decided(words, torch.ones(1, len(words), dtype=torch.bool), torch.tensor([1, 4, 8]), scores),)
+        softmax, (WordChoice(words, torch.ones(1, len(words), dtype=torch.bool), torch.tensor([1, 4, 8]), scores),)
     )
     labels = torch.arange(5, 14)
     with torch.no_grad():

@@ -12,7 +12,7 @@ from weitblick.fast import kernels as library
 from weitblick.fast.compiled_words import KEPT
 from weitblick.fast.kernels import Kernels
 from weitblick.model import output
-from weitblick.model.modifiers import Allowed, Decided, Modifier, Pointed
+from weitblick.model.modifiers import Allowed, Modifier, Pointed, WordChoice
 from weitblick.model.output import Candidates, Softmax, Wanted, WordDistribution
 
 SENTENCES, BEAM, SIZE = 3, 2, 64
@@ -40,9 +40,9 @@ def softmax(vocabulary: int) -> Softmax:
     return Softmax(numbers(STEPS, SIZE) / 4, numbers(vocabulary, SIZE, seed=1), numbers(vocabulary, seed=2))
 
 
-def decided() -> Decided:
+def decided() -> WordChoice:
     sets = torch.tensor([[True, False, True], [False, True, False]])  # of one word nothing is to be decided
-    return Decided(torch.tensor([5, 6, 9]), sets, torch.tensor([1, 4]), numbers(2, 3, seed=4))
+    return WordChoice(torch.tensor([5, 6, 9]), sets, torch.tensor([1, 4]), numbers(2, 3, seed=4))
 
 
 def pointed(vocabulary: int, words: WordDistribution) -> Pointed:

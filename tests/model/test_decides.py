@@ -57,7 +57,7 @@ def test_log_probabilities_and_loss_are_those_of_the_table() -> None:
     one.sentence.output_bias[WORDS] = 1.0
     one.decide_between([WORDS])
     labels, words = made.current.labels, one(made).words
-    assert words.decided is not None
+    assert words.word_choice is not None
     table = words.table(slice(0, len(labels)))
     of_labels = table.gather(1, labels[:, None])[:, 0]
     torch.testing.assert_close(words.log_probabilities(labels), of_labels)

@@ -14,8 +14,8 @@ from text_corpus import SOURCES, TARGETS, learn
 from weitblick.common.errors import UserError
 from weitblick.common.recipe import TextSection
 from weitblick.documents.document import Document, Sentence
-from weitblick.text.base import BOS, EOS, PAD, UNK, TextPipeline
-from weitblick.text.pipeline import learn_pipeline, load_pipeline
+from weitblick.text.base import BOS, EOS, PAD, UNK, TextPipeline, load_pipeline
+from weitblick.text.pipeline import learn_pipeline
 
 KINDS = ["sentencepiece", "moses"]
 LONG = " ".join(SOURCES[:6] * 3)

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from text_corpus import SOURCES, TARGETS
 
 from weitblick.common.recipe import TextSection
-from weitblick.text.base import SYMBOLS, UNK, TextPipeline
-from weitblick.text.pipeline import learn_pipeline, load_pipeline
+from weitblick.text.base import SYMBOLS, UNK, TextPipeline, load_pipeline
+from weitblick.text.pipeline import learn_pipeline
 
 WORDS = ["ihrem", "Eurem", "Deines"]
 

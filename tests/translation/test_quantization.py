@@ -13,7 +13,7 @@ from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
 from weitblick.fast.best_words import best_in_strips, best_rescored
 from weitblick.fast.quantized import QuantizedLinear, QuantizedOutput, available, gain, quantize_linears
-from weitblick.model.modifiers import Decided, Pointed
+from weitblick.model.modifiers import Pointed, WordChoice
 from weitblick.model.output import Softmax, Wanted, WordDistribution
 from weitblick.translation.translator import Translator
 
@@ -104,7 +104,7 @@ def test_a_step_that_points_at_nothing_never_depends_on_those_that_do(read: bool
     states, weight, bias = numbers(3, 64), numbers(90, 64, seed=1), numbers(90, seed=2)
     pointed = Pointed(torch.tensor([0.9, 0.0, 0.0]), torch.tensor([[7], [0], [0]]), torch.tensor([[1.0], [0.0], [0.0]]))
 
-    nothing = Decided(
+    nothing = WordChoice(
         torch.tensor([5, 6]), torch.ones(1, 2, dtype=torch.bool), torch.zeros(0, dtype=torch.long), torch.zeros(0, 2)
     )
     alone = WordDistribution(Softmax(states, weight, bias, QuantizedOutput(weight, bias)))

@@ -11,7 +11,7 @@ from tiny_models import SOURCES, tiny_pipeline, tiny_translation_model
 from weitblick.documents.document import Document, Sentence
 from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.modifiers import Decided
+from weitblick.model.modifiers import WordChoice
 from weitblick.model.output import Softmax, WordDistribution
 from weitblick.translation import driver, searching, verification
 from weitblick.translation.document_job import DocumentJob
@@ -80,7 +80,7 @@ def test_a_word_that_only_loses_is_reason_enough() -> None:
     softmax = Softmax(states, weight, bias)
     scores = torch.tensor([[3.0, 0.0], [2.0, 1.5]])
     after = WordDistribution(
-        softmax, (Decided(torch.tensor([5, 6]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([0, 2]), scores),)
+        softmax, (WordChoice(torch.tensor([5, 6]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([0, 2]), scores),)
     )
     labels = torch.tensor([6, 6, 6])
     before = WordDistribution(softmax)

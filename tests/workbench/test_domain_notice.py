@@ -25,7 +25,7 @@ The committee has adopted the amendments that were tabled by my group.
 
 Thank you very much, Commissioner, for your answer to this question.
 """
-FAIRY_TALE = """The cat jumped on the table and licked the butter off the knife.
+FAIRY_TALE = """The goblin hiccupped and dribbled porridge down his beard.
 
 Grandmother's slippers were wet, so she hung them over the stove.
 
@@ -33,7 +33,7 @@ He whistled, kicked a pebble and wandered down to the creek.
 
 A spider dangled above the cradle, spinning in the draught.
 
-Her bicycle had a puncture, and the pump was broken too.
+The witch stirred the cauldron with her crooked broomstick, humming.
 
 The dragon sneezed, and all the candles went out at once.
 """

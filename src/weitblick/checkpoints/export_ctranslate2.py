@@ -29,7 +29,7 @@ Sentences on their own, {source} to {target}; what reads the rest of a document 
 
 ```python
 import ctranslate2
-from weitblick.text.pipeline import load_pipeline
+from weitblick.text.base import load_pipeline
 
 pipeline = load_pipeline(f"{{folder}}/text")
 translator = ctranslate2.Translator(folder)

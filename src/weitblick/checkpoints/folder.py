@@ -38,8 +38,7 @@ from weitblick.memory.pointer import MemoryPointer
 from weitblick.model.context_module import ContextModule
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.sentence_model import SentenceModel
-from weitblick.text.base import PIPELINE_FILE, TextPipeline
-from weitblick.text.pipeline import load_pipeline
+from weitblick.text.base import PIPELINE_FILE, TextPipeline, load_pipeline
 
 CHECKSUM = "sha256"
 RESTORE = "copy the file again or train anew"
@@ -163,7 +162,7 @@ def build(
     if context.kind in ("none", "concatenation"):
         return DocumentModel(sentence, None, context, pointer=pointer)
     # The module is as wide as the states it reads.
-    width = sentence.memory_dimension if context.integration == "encoder" else sentence.dimension
+    width = sentence.encoder_dimension if context.integration == "encoder" else sentence.dimension
     module: ContextModule = _class(CONTEXT_MODULES[context.kind])(
         context, model.model_copy(update={"dimension": width})
     )

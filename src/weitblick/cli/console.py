@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from weitblick.documents.document import Document
     from weitblick.memory.glossary import Glossary
     from weitblick.memory.store import Memory
     from weitblick.text.base import TextPipeline
@@ -190,3 +191,20 @@ def check_inputs(paths: Sequence[str], *, folders: bool = False) -> None:
 def scored_line(translation: Translation) -> str:
     """A translation with its confidence and log-probability, tabs between them."""
     return f"{translation.text}\t{translation.confidence:.4f}\t{translation.log_probability:.4f}"
+
+
+def write_counted(documents: Iterable[Document], output: Sequence[str], to_format: str | None) -> None:
+    """Writes documents to the files of their sides, and says how many there were unless they go to standard output."""
+    from weitblick.documents.corpora.formats import write_documents
+
+    count = sentences = 0
+
+    def counted() -> Iterator[Document]:
+        nonlocal count, sentences
+        for document in documents:
+            count, sentences = count + 1, sentences + len(document.sentences)
+            yield document
+
+    write_documents(counted(), output, to_format)
+    if STANDARD not in output:
+        print_text(f"{count} documents, {sentences} sentences in {', '.join(output)}")

@@ -23,7 +23,7 @@ from weitblick.cli.console import (
     read_memory,
     set_log_level,
 )
-from weitblick.cli.options import Approved, Beam, Device, Json, Model, Quiet, Threads, Verbose
+from weitblick.cli.options import Beam, Device, Json, MemoryFiles, Model, Quiet, Threads, Verbose
 from weitblick.cli.real_files import AnyFormat, sort_inputs
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD, output_in, protect_inputs
@@ -61,7 +61,7 @@ def explain(
     ],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="What to write; - is stdout.")],
     model: Model = None,
-    memory: Approved = None,
+    memory: MemoryFiles = None,
     format: Annotated[OutputKind | None, typer.Option(help="What to write; by the output's name if absent.")] = None,
     document: Annotated[
         str | None, typer.Option(metavar="ID|NUMBER", help="Which document of the file; the first if not given.")
@@ -175,8 +175,8 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
     documents = _documents(real, given.path, given.format, given.document, given.every)
     translator = load_translator(given.model, given.device, given.threads)
     approved = read_memory(translator, given.memory)
+    from weitblick.explanation.explain import explain as explain_document
     from weitblick.explanation.explain import explain_documents, passes_over
-    from weitblick.explanation.masked import explain_masked
     from weitblick.explanation.packing import MOST_SENTENCES
     from weitblick.translation.searching import reporting
 
@@ -193,7 +193,7 @@ def _explanations(given: _Given) -> Iterator[Explanation]:
         title = document.id if not document.id.isdigit() else f"{Path(given.path).name} {document.id}"
         work = len(document.sentences) * passes_over(translator.model)
         with progress_bar(work, f"explaining {title}") as advance, reporting(advance):
-            explanation = explain_masked(
+            explanation = explain_document(
                 translator,
                 one,
                 title=title,

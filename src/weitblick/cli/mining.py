@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from weitblick.cli.console import files_read, print_json, print_text
+from weitblick.cli.console import files_read, print_json, print_text, write_counted
 from weitblick.cli.options import Corpus, InputFormat, Json, Model, OutputFormat, Outputs, Seed
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD, make_folder, protect_inputs
-
-if TYPE_CHECKING:
-    from weitblick.documents.document import Document
 
 
 def select(
@@ -43,7 +39,7 @@ def select(
     Example: weitblick data select train.en train.de -o it.en -o it.de --source-has '(?i)\\bit\\b'
     --target-has '\\b(er|sie|ihn|ihm)\\b' --source-lacks '(?i)\\b(he|she|they|them|you)\\b'
     """
-    from weitblick.documents.corpora.formats import read_documents, write_documents
+    from weitblick.documents.corpora.formats import read_documents
     from weitblick.documents.splits import Pattern, share_of
     from weitblick.documents.splits import select as select_from
 
@@ -58,18 +54,8 @@ def select(
         not_target=_compiled("--target-lacks", target_lacks),
     )
     protect_inputs(corpus, output)
-    counts = [0, 0]
     kept = (document for document in read_documents(corpus, from_format) if share_of(document) >= held_out)
-
-    def counted() -> Iterator[Document]:
-        for document in select_from(kept, pattern, before, after):
-            counts[0] += 1
-            counts[1] += len(document.sentences)
-            yield document
-
-    write_documents(counted(), output, to_format)
-    if STANDARD not in output:
-        print_text(f"{counts[0]} documents, {counts[1]} sentences in {', '.join(output)}")
+    write_counted(select_from(kept, pattern, before, after), output, to_format)
 
 
 def _compiled(option: str, text: str | None) -> re.Pattern[str] | None:
@@ -201,17 +187,16 @@ def pronouns(
         raise UserError(
             "no sentence with it and er, sie or es behind another one", where=corpus[0], remedy="name SOURCE TARGET"
         )
+    written = {path: items for path, items in ((contrast, found.suite), (contrast_es, found.suite_es)) if path}
     with ExitStack() as stack:  # nothing is written if one of the files cannot be
-        for path, items in ((contrast, found.suite), (contrast_es, found.suite_es)):
-            if path is not None:
-                stack.enter_context(text_writer(path)).writelines(item.to_line() for item in items)
+        for path, items in written.items():
+            stack.enter_context(text_writer(path)).writelines(item.to_line() for item in items)
         write_documents(iter(found.documents), output, to_format)
     if STANDARD not in output:
         counts = ", ".join(f"{count} {pronoun}" for pronoun, count in found.counts.items())
         print_text(f"{len(found.documents)} documents ({counts}) in {', '.join(output)}")
-        for path, items in ((contrast, found.suite), (contrast_es, found.suite_es)):
-            if path is not None:
-                print_text(f"{len(items)} items in {path}")
+        for path, items in written.items():
+            print_text(f"{len(items)} items in {path}")
 
 
 # `weitblick data decisions`: what a file of sets names, in any language.

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from weitblick.cli.console import print_text
+from weitblick.cli.console import print_text, write_counted
 from weitblick.cli.options import Corpus, InputFormat, OutputFormat, Outputs, Seed, SourceLanguage, TargetLanguage
 from weitblick.common.errors import UserError
-from weitblick.common.files import STANDARD, protect_inputs
-
-if TYPE_CHECKING:
-    from weitblick.documents.document import Document
+from weitblick.common.files import protect_inputs
 
 
 def holdout(
@@ -87,24 +83,13 @@ def mix(
 
     Example: weitblick data mix tatoeba=4 speeches=0.6 --folder corpora -o train.en -o train.de
     """
-    from weitblick.documents.corpora.formats import write_documents
     from weitblick.documents.corpora.reading import files_of_part
     from weitblick.training.augmentation import Variation, lexicon_of, mixed
 
     pair = source_language or "en", target_language or "de"
     chosen = {name: (files_of_part(folder, name, pair), times) for name, times in map(_parse, corpora)}
     variation = Variation(lexicon=lexicon_of(chosen)) if vary else None
-    counts = [0, 0]
-
-    def counted() -> Iterator[Document]:
-        for document in mixed(chosen, seed, variation):
-            counts[0] += 1
-            counts[1] += len(document.sentences)
-            yield document
-
-    write_documents(counted(), output, to_format)
-    if STANDARD not in output:
-        print_text(f"{counts[0]} documents, {counts[1]} sentences in {', '.join(output)}")
+    write_counted(mixed(chosen, seed, variation), output, to_format)
 
 
 def _parse(text: str) -> tuple[str, float]:

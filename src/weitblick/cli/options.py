@@ -38,7 +38,7 @@ Model = Annotated[
         "--model", "-m", metavar="FOLDER", help="A model folder; the model that comes with weitblick if absent."
     ),
 ]
-Approved = Annotated[list[str] | None, typer.Option("--memory", metavar="FILE", help=OPTIONS["memory"].help)]
+MemoryFiles = Annotated[list[str] | None, typer.Option("--memory", metavar="FILE", help=OPTIONS["memory"].help)]
 Corpus = Annotated[
     list[str],
     typer.Argument(

@@ -20,7 +20,7 @@ from weitblick.cli.console import (
     set_log_level,
     shows_progress,
 )
-from weitblick.cli.options import Approved, Beam, Device, InputFormat, Json, Model, Seed, Threads
+from weitblick.cli.options import Beam, Device, InputFormat, Json, MemoryFiles, Model, Seed, Threads
 from weitblick.common.errors import UserError
 from weitblick.common.files import make_folder, protect_inputs
 
@@ -36,7 +36,7 @@ def postedit(
         str | None, typer.Argument(metavar="[REFERENCE]", help="Their translations; not for formats with both sides.")
     ] = None,
     model: Model = None,
-    memory: Approved = None,
+    memory: MemoryFiles = None,
     systems: Annotated[
         str | None,
         typer.Option(

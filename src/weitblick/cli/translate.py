@@ -26,13 +26,13 @@ from weitblick.cli.console import (
     shows_progress,
 )
 from weitblick.cli.options import (
-    Approved,
     AskedFormality,
     BatchTokens,
     Beam,
     Device,
     FormatName,
     LengthPenalty,
+    MemoryFiles,
     Model,
     NBest,
     Passes,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from weitblick.common.process import World
     from weitblick.documents.corpora.formats import Corpus
     from weitblick.documents.document import Document
-    from weitblick.memory.glossary import GlossaryCheck
+    from weitblick.memory.glossary import Glossary, GlossaryCheck
     from weitblick.translation.results import TranslatedDocument, Translation
     from weitblick.translation.translator import Translator
 
@@ -79,7 +79,7 @@ def translate(
         typer.Option("--source-language", metavar="CODE", help="Choose an installed model by its languages."),
     ] = None,
     target_language: Annotated[str | None, typer.Option("--target-language", metavar="CODE", help="The same.")] = None,
-    memory: Approved = None,
+    memory: MemoryFiles = None,
     glossary: Annotated[
         list[str] | None,
         typer.Option(
@@ -155,24 +155,15 @@ def translate(
     )  # fmt: skip
     load_torch()
     prepare_torch(threads)
+    from weitblick.checkpoints.installed import choose_model
     from weitblick.common.process import join_world
 
     world = join_world(device)
-    from weitblick.checkpoints.installed import choose_model
-
     chosen = choose_model(model, source_language, target_language)
     translator = load_translator(None if chosen is None else str(chosen), str(world.device), threads, int8=int8)
-    terms = read_glossary(glossary, keep, translator.pipeline)
-    options = replace(options, memory=read_memory(translator, memory), terms=None if terms is None else terms.index)
-    if shortlist is not None:
-        from weitblick.fast.shortlist import Shortlist
-
-        options = replace(options, shortlist=Shortlist.load(shortlist, translator.pipeline))
-    check = None
-    if terms is not None:
-        from weitblick.memory.glossary import GlossaryCheck
-
-        check = GlossaryCheck(terms)
+    options, check = _with_files(
+        options, translator, memory, read_glossary(glossary, keep, translator.pipeline), shortlist
+    )
     if stream:
         from weitblick.cli.stream import translate_stream
 
@@ -183,6 +174,26 @@ def translate(
     for line in check.lines() if check is not None else ():
         log.info("%s", line)
     world.close()
+
+
+def _with_files(
+    options: TranslationOptions,
+    translator: Translator,
+    memory: list[str] | None,
+    terms: Glossary | None,
+    shortlist: str | None,
+) -> tuple[TranslationOptions, GlossaryCheck | None]:
+    """The options with what a memory, a glossary and a shortlist say, and what counts the terms that are missed."""
+    options = replace(options, memory=read_memory(translator, memory), terms=None if terms is None else terms.index)
+    if shortlist is not None:
+        from weitblick.fast.shortlist import Shortlist
+
+        options = replace(options, shortlist=Shortlist.load(shortlist, translator.pipeline))
+    if terms is None:
+        return options, None
+    from weitblick.memory.glossary import GlossaryCheck
+
+    return options, GlossaryCheck(terms)
 
 
 def _inputs(files: list[str]) -> list[str]:
@@ -252,8 +263,7 @@ def _translate_files(
             log.debug("%s: read as %s", corpus.paths[0], corpus.format.name)
             shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
             told = language_said(corpus, str(corpus.paths[0]), pipeline.source_language)
-            translated = translate_corpus(told, alphabet, team.translations, translator.align, again)
-            shape.write(translated, path)
+            shape.write(translate_corpus(told, alphabet, team.translations, translator.align, again), path)
     team.dismiss()
 
 

@@ -9,6 +9,7 @@ import base64
 import codecs
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -95,6 +96,11 @@ LATEX = {
     "'": r"\textquotesingle{}",
     "-": r"{-}",  # keeps -- and --- from becoming dashes
 }
+
+
+def base_language(code: str) -> str:
+    """The language of a code without its region: de of de-AT and DE_at."""
+    return re.split("[-_]", code.lower())[0]
 
 
 def latex_text(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -124,21 +123,10 @@ class Meteor(Metric):
 
 @cache
 def shipped_function_words(language: str) -> frozenset[str]:
-    """Words with a share above 1/1000 in at least two of three domains: parliament, news and talks."""
+    """Words with a share above 1/1000 in at least two of three domains, so that the subjects of one are left out:
+    Europarl (1999-2012), News-Commentary and TED."""
     text = resources.files("weitblick.evaluation").joinpath("meteor_data", f"function_words.{language}.txt")
     return frozenset(text.read_text(encoding="utf-8").split())
-
-
-def count_function_words(domains: Sequence[Sequence[str]], language: str, share: float = 1e-3) -> list[str]:
-    """The function words of some corpora: those whose median share over the domains is above `share`.
-
-    The median keeps a domain's own subjects out. The lists beside this file were made so from Europarl (1999-2012),
-    News-Commentary and TED sentences.
-    """
-    counts = [Counter(word for line in lines for word in normalise(line, language)) for lines in domains]
-    words = set().union(*counts)
-    medians = {word: float(np.median([count[word] / count.total() for count in counts])) for word in words}
-    return sorted((word for word in words if medians[word] > share), key=lambda word: (-medians[word], word))
 
 
 def _function_words(given: str | Path | None, language: str) -> tuple[frozenset[str], str]:

@@ -5,7 +5,7 @@ that of a random other document. Each document is encoded once, whatever the num
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from weitblick.common.errors import UserError
-from weitblick.model.batch import Batch, pack_pairs, pack_target
+from weitblick.model.batch import Batch, pack_pairs, pack_target, runs
 from weitblick.model.concatenation import Concatenation, reads_documents
 from weitblick.model.context import Context, Sources
 from weitblick.model.document_model import DocumentModel
@@ -64,9 +64,9 @@ class Scores:
 class _Run:
     """Documents scored together, the documents that they read, and their candidates (by number)."""
 
-    documents: list[int] = field(default_factory=list)
-    candidates: list[int] = field(default_factory=list)
-    last_read: int | None = None
+    documents: list[int]
+    candidates: list[int]
+    last_read: int | None
     """In random mode, the document that the last one reads; every other reads the one after it in the run."""
 
 
@@ -125,20 +125,14 @@ def _runs(
     members: dict[int, list[int]] = {}
     for number, candidate in enumerate(candidates):
         members.setdefault(candidate.document, []).append(number)
-    run, filled = _Run(), 0
-    for place, document in enumerate(order):
-        size = sum(len(source) + 1 for source in documents[document].sources)
-        size += sum(len(target) + 1 for target in documents[document].targets or ())
-        if run.documents and filled + size > batch_tokens:
-            run.last_read = document if context == "random" else None
-            yield run
-            run, filled = _Run(), 0
-        run.documents.append(document)
-        run.candidates += members.get(document, [])
-        filled += size
-        if place + 1 == len(order):
-            run.last_read = order[0] if context == "random" else None
-            yield run
+    sizes = (
+        sum(len(ids) + 1 for ids in (*documents[number].sources, *(documents[number].targets or ())))
+        for number in order
+    )
+    for run in runs(sizes, batch_tokens):
+        own = [order[place] for place in run]
+        read = order[run.stop % len(order)] if context == "random" else None
+        yield _Run(own, [number for document in own for number in members.get(document, ())], read)
 
 
 def _score_run(
@@ -165,16 +159,16 @@ def _score_run(
         next(model.parameters()).device,
     )
     if context == "removed":
-        offered, memory = None, current.encode(model.sentence)
+        offered, encoder_states = None, current.encode(model.sentence)
     else:
         read = run.documents + ([] if run.last_read is None else [run.last_read])
-        offered, memory = _context(model, [documents[document] for document in read], tested)
-        memory, result = model.encode(current.pack(range(len(current))), offered, states=memory)
+        offered, encoder_states = _context(model, [documents[document] for document in read], tested)
+        encoder_states, result = model.encode(current.pack(range(len(current))), offered, states=encoder_states)
         reads += [] if result is None else [ContextSums.of(result)]
     row = {key: index for index, key in enumerate(tested)}
     rows = [row[place[candidate.document], candidate.sentence] for candidate in chosen]
     targets = [candidate.target for candidate in chosen]
-    return _decode(model, current, memory, offered, rows, targets, batch_tokens, reads)
+    return _decode(model, current, encoder_states, offered, rows, targets, batch_tokens, reads)
 
 
 def _context(
@@ -188,11 +182,11 @@ def _context(
         [index for _, index in places],
         next(model.parameters()).device,
     )
-    memory = sources.encode(model.sentence)
+    encoder_states = sources.encode(model.sentence)
     targets = [ids for document in documents for ids in _targets(document)] if model.reads_translations else None
-    context = model.context_of(sources, memory, targets)
+    context = model.context_of(sources, encoder_states, targets)
     index = {key: number for number, key in enumerate(places)}
-    return context, memory.index_select(0, sources.rows([index[key] for key in tested]))
+    return context, encoder_states.index_select(0, sources.rows([index[key] for key in tested]))
 
 
 def _targets(document: ScoringDocument) -> Sequence[Ids]:
@@ -204,7 +198,7 @@ def _targets(document: ScoringDocument) -> Sequence[Ids]:
 def _decode(
     model: DocumentModel,
     current: Sources,
-    memory: Tensor,
+    encoder_states: Tensor,
     context: Context | None,
     rows: Sequence[int],
     targets: Sequence[Ids],
@@ -213,12 +207,11 @@ def _decode(
 ) -> np.ndarray:
     """[N] log-probabilities of the targets; `rows` [N] says which sentence of `current` each translates."""
     lengths = current.lengths[rows] + np.array([len(target) + 1 for target in targets])
-    parts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) // batch_tokens
     sums = []
-    for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(parts)) + 1):
+    for part in runs(lengths.tolist(), batch_tokens):
         of_part = [rows[number] for number in part]
         source = current.pack(of_part)
-        own = memory.index_select(0, current.rows(of_part))
+        own = encoder_states.index_select(0, current.rows(of_part))
         layout = source.layout
         packed, labels = pack_target(
             [targets[number] for number in part], layout.documents.tolist(), layout.positions.tolist()
@@ -277,10 +270,10 @@ def _score_joined(
     """[N] log-probabilities of what counts of each, in batches of like length."""
     sizes = np.array([len(one.source) + len(one.target) + 2 for one in joined])
     order = np.argsort(sizes, kind="stable")
-    parts = np.concatenate([[0], np.cumsum(sizes[order])[:-1]]) // batch_tokens
     sums = np.zeros(len(joined))
     device = next(model.parameters()).device
-    for part in np.split(order, np.flatnonzero(np.diff(parts)) + 1):
+    for run in runs(sizes[order].tolist(), batch_tokens):
+        part = order[run.start : run.stop]
         chosen = [joined[number] for number in part.tolist()]
         pairs = pack_pairs([one.source for one in chosen], [one.target for one in chosen]).to(device)
         tokens = model(Batch(pairs)).words.log_probabilities(pairs.labels).double()

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from weitblick.documents.document import Document
+from weitblick.explanation.masked import explain_masked
 from weitblick.explanation.packing import MOST_SENTENCES, AttentionPacker, means, sums
-from weitblick.explanation.schema import Explanation, ModelInfo, SentenceExplanation, Words, WordScore, words_in
+from weitblick.explanation.schema import (
+    DocumentTranslations,
+    Explanation,
+    ModelInfo,
+    SentenceExplanation,
+    Words,
+    WordScore,
+    words_in,
+)
 from weitblick.explanation.trace import Predictions, SentenceTrace, fetched_words, trace
+from weitblick.files.masked_document import MaskedDocument
 from weitblick.memory.reading_pointer import Approved
 from weitblick.memory.store import Memory
 from weitblick.model.document_model import DocumentModel
@@ -28,25 +39,9 @@ MOST_ALIGNED = 6
 LEAST_ALIGNED = 0.05
 
 
-@dataclass(frozen=True)
-class DocumentTranslations:
-    """A document's sentences and their translations, as ids without special ones; an over-long sentence counts as
-    several, as it is translated.
-
-    `contexts` are the target sentences that served as context where there are such: the translations of the pass before
-    the last.
-    """
-
-    texts: Sequence[str]
-    sources: Sequence[Sequence[int]]
-    targets: Sequence[Sequence[int]]
-    targets_without: Sequence[Sequence[int]]
-    contexts: Sequence[Sequence[int]]
-
-
 def explain(
     translator: Translator,
-    document: Document,
+    document: Document | MaskedDocument,
     *,
     title: str | None = None,
     model_name: str = "model",
@@ -55,21 +50,27 @@ def explain(
     memory: Memory | None = None,
 ) -> Explanation:
     """Translates a document with and without context, and reads off the model what the context did; context are also
-    the approved translations of a memory and of the document itself.
+    the approved translations of a memory and of the document itself. What is carried through the translation of a
+    masked document is shown as people read it.
 
     `most` context sentences are kept for each word and head; the mass of the others is kept as a sum.
     """
-    units = split_documents([document], translator.pipeline, translator.warn)
+    read = document.masked() if isinstance(document, MaskedDocument) else document
+    units = split_documents([read], translator.pipeline, translator.warn)
     pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
-    return explain_translations(
+    given = translations_of(translator, read, beam, pointer)
+    explained = partial(
+        explain_translations,
         translator.model,
         translator.pipeline,
-        translations_of(translator, document, beam, pointer),
-        title=title or document.id,
+        title=title or read.id,
         model_name=model_name,
         most=most,
         pointer=pointer,
     )
+    if not isinstance(document, MaskedDocument):
+        return explained(given)
+    return explain_masked(translator, document, units, given, beam, explained)
 
 
 def explain_documents(

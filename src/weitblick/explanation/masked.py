@@ -4,16 +4,13 @@ read, and of the translation that `translate` gives."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from weitblick.documents.document import Document
-from weitblick.explanation.explain import DocumentTranslations, explain_translations, translations_of
-from weitblick.explanation.packing import MOST_SENTENCES
-from weitblick.explanation.schema import Explanation, SentenceExplanation, Word, Words
+from weitblick.explanation.schema import DocumentTranslations, Explanation, SentenceExplanation, Word, Words
 from weitblick.files.masked_document import MaskedDocument
-from weitblick.memory.store import Memory
-from weitblick.text.units import split_documents
+from weitblick.text.units import Unit
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.translator import Translator
 
@@ -21,31 +18,17 @@ from weitblick.translation.translator import Translator
 def explain_masked(
     translator: Translator,
     masked: MaskedDocument,
-    *,
-    title: str | None = None,
-    model_name: str = "model",
-    most: int = MOST_SENTENCES,
-    beam: int | None = None,
-    memory: Memory | None = None,
+    units: Sequence[Unit],
+    given: DocumentTranslations,
+    beam: int | None,
+    explained: Callable[[DocumentTranslations], Explanation],
 ) -> Explanation:
-    """As `explain`, of a document with carried spans."""
-    document = masked.masked()
-    units = split_documents([document], translator.pipeline, translator.warn)
-    pointer = translator.pointer_for(units, TranslationOptions(memory=memory))
-    positions: list[list[int]] = [[] for _ in document.sentences]  # several of an over-long sentence
+    """What `explained` says of the translations of a masked document, with its names as what they stand for."""
+    positions: list[list[int]] = [[] for _ in masked.document.sentences]  # several of an over-long sentence
     for unit in units:
         positions[unit.sentence].append(unit.position)
-    given = translations_of(translator, document, beam, pointer)
     finished = _finished(translator, masked, given, positions, beam)
-    explanation = explain_translations(
-        translator.model,
-        translator.pipeline,
-        _with_targets(translator, masked, given, positions, finished),
-        title=title or document.id,
-        model_name=model_name,
-        most=most,
-        pointer=pointer,
-    )
+    explanation = explained(_with_targets(translator, masked, given, positions, finished))
     sentences = list(explanation.sentences)
     for number, places in enumerate(positions):
         for place in places:

@@ -150,6 +150,22 @@ LOOK_AHEAD = 40
 """Characters to search for a word that is not where it should be, as after text that the pipeline left out."""
 
 
+@dataclass(frozen=True)
+class DocumentTranslations:
+    """A document's sentences and their translations, as ids without special ones; an over-long sentence counts as
+    several, as it is translated.
+
+    `contexts` are the target sentences that served as context where there are such: the translations of the pass before
+    the last.
+    """
+
+    texts: Sequence[str]
+    sources: Sequence[Sequence[int]]
+    targets: Sequence[Sequence[int]]
+    targets_without: Sequence[Sequence[int]]
+    contexts: Sequence[Sequence[int]]
+
+
 def words_in(pipeline: TextPipeline, ids: Sequence[int], side: Side, text: str) -> Words:
     """The words of `ids`, spelled and spaced as in `text`, the sentence that was encoded or decoded.
 

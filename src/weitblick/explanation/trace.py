@@ -224,7 +224,7 @@ def _trace_part(forced: ForcedDecoding, part: list[int], context: Context | None
     pointer = None if context is None else context.pointer
     states_read, in_encoder = model.encode(source, context, options, plain)
     output = model.decode(target, states_read, source.layout, context, options, states=states)
-    if in_encoder is None and model.decides is not None:
+    if in_encoder is None and model.choice_words is not None:
         predictions = _compare_where_decided(output.words, labels)
     else:
         without = model.decode(target, plain, source.layout, states=states).words
@@ -280,8 +280,8 @@ def _compare_where_decided(words: WordDistribution, labels: Tensor) -> tuple[Ten
     likely = words.look_up(labels[:, None]).log_probabilities[:, 0]
     _, favourite = words.softmax.judge(labels)
     figures = likely, likely.clone(), torch.zeros_like(likely), favourite, favourite.clone()
-    if words.decided is not None and len(words.decided.steps):
-        steps = words.decided.steps
+    if words.word_choice is not None and len(words.word_choice.steps):
+        steps = words.word_choice.steps
         few = words.at(steps)
         for figure, decided in zip(figures, _compare(few, WordDistribution(few.softmax), labels[steps]), strict=True):
             figure[steps] = decided.to(figure.dtype)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weitblick.fast.kernels import kernels_for
 from weitblick.model.dispatch import definition
-from weitblick.model.modifiers import Decided, Pointed, Shortlisted
+from weitblick.model.modifiers import Pointed, Shortlisted, WordChoice
 from weitblick.model.output import (
     CHUNK_ELEMENTS,
     NEVER_PRODUCED,
@@ -111,9 +111,9 @@ def best_rescored(words: WordDistribution, wanted: Wanted) -> Candidates:
 def best_of_step(words: WordDistribution, wanted: Wanted) -> Candidates:
     """Of a small distribution that a decision, a pointer or both have changed."""
     logits = StepLogits.take(words.softmax)
-    decided, pointed = words.decided, words.pointed
-    if decided is not None and len(decided.steps):
-        logits.decide(decided)
+    choice, pointed = words.word_choice, words.pointed
+    if choice is not None and len(choice.steps):
+        logits.choose(choice)
     return logits.best(wanted) if pointed is None else logits.best_mixed(pointed, wanted)
 
 
@@ -214,10 +214,10 @@ class StepLogits:
         """[N, n] -> [N, n]"""
         return self.logits.t().gather(1, ids) - self.normaliser[:, None]
 
-    def decide(self, decided: Decided) -> None:
-        """As `Decided.apply`, in place."""
-        place = decided.ids[:, None], decided.steps
-        self.logits[place] = decided.shared_out(self.logits[place].t(), decided.scores).t()
+    def choose(self, choice: WordChoice) -> None:
+        """As `WordChoice.apply`, in place."""
+        place = choice.ids[:, None], choice.steps
+        self.logits[place] = choice.shared_out(self.logits[place].t(), choice.scores).t()
 
     def best(self, wanted: Wanted) -> Candidates:
         """The best words. The logits are spent then."""

@@ -14,7 +14,6 @@ from torch import Tensor
 from weitblick.fast.best_words import SPARE, StepLogits, never_produced
 from weitblick.fast.decoder import float_layer, integer_layer
 from weitblick.fast.kernels import Kernels, PackedIntegers, address, address_of_ids, kernels_for
-from weitblick.fast.pointer import pointer_kernels
 from weitblick.model.modifiers import Pointed, Shortlisted
 from weitblick.model.output import Candidates, LookedUp, Softmax, Wanted, WordDistribution
 from weitblick.text.base import EOS
@@ -164,6 +163,8 @@ def has_kept_enough(pointed: Pointed, wanted: Wanted) -> bool:
 
 def best_of_one_pass(words: WordDistribution, wanted: Wanted) -> Candidates:
     """Of a mixture with a pointer for whom `look_up_in_one_pass` has kept the best words."""
+    from weitblick.fast.pointer import pointer_kernels
+
     pointed, kernels = words.pointed, pointer_kernels(words.states)
     assert kernels is not None
     assert pointed is not None
@@ -197,6 +198,8 @@ class CompiledStepLogits(StepLogits):
         return Candidates(*self.compiled.choose(self.logits.t(), *how))
 
     def best_mixed(self, pointed: Pointed, wanted: Wanted) -> Candidates:
+        from weitblick.fast.pointer import pointer_kernels
+
         kernels = pointer_kernels(self.normaliser)
         if kernels is None or wanted.others is not None or wanted.renormalize:
             return super().best_mixed(pointed, wanted)

@@ -241,17 +241,21 @@ class HierarchicalDense(torch.autograd.Function):
         return d_qs, d_qw, d_ks, d_kw, d_vw, None
 
 
+def _begin_flat(ctx: Any, q: Tensor, k: Tensor, v: Tensor, problem: Problem) -> tuple[Tensor, Tensor, Masks | None]:
+    """Keeps what the gradient needs; outputs [query cells, d_k] and support [places + 1] to fill, and the dropout."""
+    ctx.save_for_backward(q, k, v)
+    ctx.problem = problem
+    support = q.new_zeros(problem.plan.places + 1)
+    return q.new_zeros(len(q), v.shape[-1]), support, problem.masks(q.device)
+
+
 class FlatDense(torch.autograd.Function):
     """Flat attention over the sentences of a document, by the sentence kind. Cells: queries, keys, values."""
 
     @staticmethod
     @full_precision
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(q, k, v)
-        ctx.problem = problem
-        output = q.new_zeros(len(q), v.shape[-1])
-        support = q.new_zeros(problem.plan.places + 1)
-        masks = problem.masks(q.device)
+        output, support, masks = _begin_flat(ctx, q, k, v, problem)
         for chunk in problem.chunks(of_sentences):
             alpha = problem.sentence_weights(q, k, chunk)
             _count_support(chunk, alpha, support)
@@ -263,10 +267,8 @@ class FlatDense(torch.autograd.Function):
     @staticmethod
     @full_precision
     def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v = ctx.saved_tensors
-        problem: Problem = ctx.problem
-        d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
-        masks = problem.masks(q.device)
+        (q, k, v), problem = ctx.saved_tensors, ctx.problem
+        d_q, d_k, d_v, masks = *(torch.zeros_like(x) for x in (q, k, v)), problem.masks(q.device)
         for chunk in problem.chunks(of_sentences):
             alpha = problem.sentence_weights(q, k, chunk)
             d_out = problem.query_cells(d_output, chunk)
@@ -283,11 +285,7 @@ class FlatWordDense(torch.autograd.Function):
     @staticmethod
     @full_precision
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, problem: Problem) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(q, k, v)
-        ctx.problem = problem
-        output = q.new_zeros(len(q), v.shape[-1])
-        support = q.new_zeros(problem.plan.places + 1)
-        masks = problem.masks(q.device)
+        output, support, masks = _begin_flat(ctx, q, k, v, problem)
         for chunk in problem.chunks(_of_words):
             weights = _document_word_weights(problem, q, k, chunk)
             target, sentences = problem.query_cells(output, chunk), []
@@ -303,10 +301,8 @@ class FlatWordDense(torch.autograd.Function):
     @staticmethod
     @full_precision
     def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v = ctx.saved_tensors
-        problem: Problem = ctx.problem
-        d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
-        masks = problem.masks(q.device)
+        (q, k, v), problem = ctx.saved_tensors, ctx.problem
+        d_q, d_k, d_v, masks = *(torch.zeros_like(x) for x in (q, k, v)), problem.masks(q.device)
         for chunk in problem.chunks(_of_words):
             weights = _document_word_weights(problem, q, k, chunk)
             d_out, queries = problem.query_cells(d_output, chunk), problem.query_cells(q, chunk)

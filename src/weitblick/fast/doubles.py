@@ -6,43 +6,22 @@ computes: special ones come behind general ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torch import Tensor
 
+from weitblick.common.imports import on_call
 from weitblick.fast import best_words as words_of_step
 from weitblick.model import plain_attention
-from weitblick.model.batch import Grid, Layout
-from weitblick.model.context_module import Projected
 from weitblick.model.layers import Dropout, attend_inside, attend_source
-from weitblick.model.modifiers import Decided, Pointed, Shortlisted
+from weitblick.model.modifiers import Pointed, Shortlisted, WordChoice
 from weitblick.model.output import WordDistribution, best_words, look_up, probability_together
-from weitblick.model.plain_attention import Attended, AttentionBank, AttentionSettings, WeightDropout
+from weitblick.model.plain_attention import AttentionBank
 
-# What follows is imported when it first computes: a model that does not need it never loads it.
+# `on_call`: imported when it first computes; a model that does not need it never loads it.
 
-
-def _lay_out(projected: Projected, settings: AttentionSettings) -> AttentionBank:
-    from weitblick.fast.context_attention import lay_out
-
-    return lay_out(projected, settings)
-
-
-def _attend(
-    queries: Mapping[str, Tensor],
-    layout: Layout,
-    bank: AttentionBank,
-    settings: AttentionSettings,
-    dropout: WeightDropout | None = None,
-) -> Attended:
-    from weitblick.fast.context_attention import attend
-
-    return attend(queries, layout, bank, settings, dropout)
-
-
-plain_attention.lay_out.add_double(_lay_out, when=lambda projected, settings: True)
+plain_attention.lay_out.add_double(on_call("fast.context_attention.lay_out"), when=lambda projected, settings: True)
 plain_attention.attend.add_double(
-    _attend, when=lambda queries, layout, bank, settings, dropout=None: type(bank) is not AttentionBank
+    on_call("fast.context_attention.attend"),
+    when=lambda queries, layout, bank, settings, dropout=None: type(bank) is not AttentionBank,
 )
 
 
@@ -51,25 +30,12 @@ def _drops_on_the_cpu(x: Tensor, dropout: Dropout) -> bool:
     return dropout.training and dropout.rate > 0 and x.device.type == "cpu" and len(x) > 0
 
 
-def _attend_inside(projected: Tensor, layout: Layout, heads: int, causal: bool, dropout: Dropout) -> Tensor:
-    from weitblick.fast.grid_attention import attend_inside_by_rows
-
-    return attend_inside_by_rows(projected, layout, heads, causal, dropout)
-
-
-def _attend_source(
-    queries: Tensor, source: Tensor, grid: Grid, source_grid: Grid, heads: int, dropout: Dropout
-) -> Tensor:
-    from weitblick.fast.grid_attention import attend_source_by_rows
-
-    return attend_source_by_rows(queries, source, grid, source_grid, heads, dropout)
-
-
 attend_inside.add_double(
-    _attend_inside, when=lambda projected, layout, heads, causal, dropout: _drops_on_the_cpu(projected, dropout)
+    on_call("fast.grid_attention.attend_inside_by_rows"),
+    when=lambda projected, layout, heads, causal, dropout: _drops_on_the_cpu(projected, dropout),
 )
 attend_source.add_double(
-    _attend_source,
+    on_call("fast.grid_attention.attend_source_by_rows"),
     when=lambda queries, source, grid, source_grid, heads, dropout: _drops_on_the_cpu(queries, dropout),
 )
 
@@ -80,7 +46,7 @@ attend_source.add_double(
 def is_changed_step(words: WordDistribution) -> bool:
     """Whether a small distribution is changed by a decision, a pointer or both."""
     return words.softmax.is_small and any(
-        words.is_only(*kinds) for kinds in ((Decided,), (Pointed,), (Decided, Pointed))
+        words.is_only(*kinds) for kinds in ((WordChoice,), (Pointed,), (WordChoice, Pointed))
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from weitblick.common.characters import base_language
 from weitblick.documents.corpora.prose import sentence_splitter, split_exactly
 from weitblick.files.blocks import BREAK, WORD, Block, Code, carry
 from weitblick.text.carried import SIGNS, Alphabet, is_latin, unreadable_spans
@@ -65,7 +66,7 @@ class _Language:
     def of(language: str) -> _Language:
         from pysbd.languages import LANGUAGE_CODES
 
-        rules = LANGUAGE_CODES.get(re.split("[-_]", language.lower())[0], LANGUAGE_CODES["en"])
+        rules = LANGUAGE_CODES.get(base_language(language), LANGUAGE_CODES["en"])
         known = {str(word).rstrip(".") for word in rules.Abbreviation.ABBREVIATIONS}
         return _Language(sentence_splitter(language), frozenset(known | SHORTENED))
 

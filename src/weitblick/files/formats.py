@@ -13,7 +13,6 @@ from weitblick.common.files import STANDARD
 from weitblick.common.imports import on_call
 from weitblick.documents.corpora.formats import ENDINGS, ROOTS
 from weitblick.files.encoding import MARKS, read_bytes
-from weitblick.files.text import looks_like_sentences
 from weitblick.text.carried import Alphabet, carried_spans
 
 if TYPE_CHECKING:
@@ -93,6 +92,10 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old Office programs begin, and new ones with a password."""
 BEGINNINGS = ((b"%PDF", "PDF"), (OLE, "an old Office file, or one with a password"), (b"{\\rtf", "rich text"))
 PEEKED = 64 * 1024
+LINE_END = re.compile(r"\r\n|\n|\r")
+ENDED = re.compile(r"[.!?:;…][\"'”’»)\]]*\s*$")
+SEVERAL = re.compile(r"[.!?…][\"'”’»)\]]*\s+[\"'“‘«(]?[A-ZÄÖÜ]")  # where a second sentence begins
+MOST_SEVERAL, LEAST_ENDED = 0.2, 0.85  # shares of lines; of five corpora the worst have 0.15 and 0.94
 
 
 def format_of(path: str | Path, data: bytes | None = None) -> str | None:
@@ -128,6 +131,20 @@ def format_of(path: str | Path, data: bytes | None = None) -> str | None:
     if named and any(carried_spans(text)):
         return "txt"  # corpora go to the model as they are, and what is in this text must not
     return None if looks_like_sentences(text, named) else "txt"
+
+
+def looks_like_sentences(text: str, strict: bool = False) -> bool:
+    """Whether a text has a sentence on each line, as corpora do: nearly all lines end as sentences end, and few hold
+    a second one. `strict` also wants lines to stand together: paragraphs of one sentence each are a letter."""
+    lines = [line for line in LINE_END.split(text) if line.strip()]
+    if len(lines) < 2:
+        return not any(SEVERAL.search(line) for line in lines)
+    several = sum(bool(SEVERAL.search(line)) for line in lines)
+    ended = sum(bool(ENDED.search(line)) for line in lines)
+    if several > MOST_SEVERAL * len(lines) or ended < LEAST_ENDED * len(lines):
+        return False
+    blocks = [block for block in re.split(r"\n\s*\n", text.strip()) if block]
+    return not strict or len(blocks) == 1 or len(lines) >= 2 * len(blocks)
 
 
 def _is_text(start: bytes) -> bool:

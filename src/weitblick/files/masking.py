@@ -20,6 +20,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from weitblick.common.characters import base_language
 from weitblick.text.base import NUMBERS as NUMBER_SYMBOLS
 from weitblick.text.base import SPANS
 from weitblick.text.carried import CARRIED_WORD as WORD
@@ -53,7 +54,7 @@ class Reading:
     @staticmethod
     def of(language: str, alphabet: Alphabet | None = None) -> Reading:
         """The reading of files and texts in a language; hardly any model has seen an & between words."""
-        word = CONJUNCTIONS.get(re.split("[-_]", language.lower())[0], "&")
+        word = CONJUNCTIONS.get(base_language(language), "&")
         return Reading(word, FAMILIAR if alphabet is None else alphabet.familiar, alphabet)
 
     @staticmethod

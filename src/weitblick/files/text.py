@@ -8,12 +8,10 @@ from pathlib import Path
 
 from weitblick.files.blocks import Block, Pieces
 from weitblick.files.encoding import Encoding, decode
+from weitblick.files.formats import ENDED, LINE_END
 from weitblick.files.translatable_file import Content
 
 LEAD = re.compile(r"\s*(?:(?:[-*+•‣◦●▪–—]|>+|#{1,6}|\(?\d{1,3}(?:\.\d+)*[.)]|\(?[a-zA-Z]\)|\[[ xX]\])\s+)*")
-ENDED = re.compile(r"[.!?:;…][\"'”’»)\]]*\s*$")
-SEVERAL = re.compile(r"[.!?…][\"'”’»)\]]*\s+[\"'“‘«(]?[A-ZÄÖÜ]")  # where a second sentence begins
-MOST_SEVERAL, LEAST_ENDED = 0.2, 0.85  # shares of lines; of five corpora the worst have 0.15 and 0.94
 NARROWEST, WIDEST = 40, 120  # characters of lines that are wrapped; narrower ones are lists and verse, wider are not
 
 
@@ -51,7 +49,7 @@ def lines_content(text: str) -> Content:
 def _lines(text: str) -> list[tuple[int, str]]:
     """Where each line starts, and the line without its end."""
     found, start = [], 0
-    for line in re.split(r"\r\n|\n|\r", text):
+    for line in LINE_END.split(text):
         found.append((start, line))
         start += len(line) + (2 if text.startswith("\r\n", start + len(line)) else 1)
     return found
@@ -79,18 +77,3 @@ def is_wrapped(lines: list[str]) -> bool:
     if len(lines) < 2 or not NARROWEST <= width <= WIDEST or all(ENDED.search(line) for line in lines[:-1]):
         return False
     return all(len(line.rstrip()) + 1 + len(following.split()[0]) > width for line, following in pairwise(lines))
-
-
-def looks_like_sentences(text: str, strict: bool = False) -> bool:
-    """Whether a text has a sentence on each line, as corpora do: nearly all lines end as sentences end, and few hold
-    a second one. `strict` also wants lines to stand together: paragraphs of one sentence each are a letter."""
-    paragraphs = _paragraphs(_lines(text))
-    lines = [line for paragraph in paragraphs for _, line in paragraph]
-    if len(lines) < 2:
-        return not any(SEVERAL.search(line) for line in lines)
-    several = sum(bool(SEVERAL.search(line)) for line in lines)
-    ended = sum(bool(ENDED.search(line)) for line in lines)
-    if several > MOST_SEVERAL * len(lines) or ended < LEAST_ENDED * len(lines):
-        return False
-    blocks = [block for block in re.split(r"\n\s*\n", text.strip()) if block]
-    return not strict or len(blocks) == 1 or len(lines) >= 2 * len(blocks)

@@ -313,7 +313,7 @@ def pack_source(
     sentences: IdLists, documents: Sequence[int] | None = None, positions: Sequence[int] | None = None
 ) -> Packed:
     """Word ids -> words and `</s>` of every sentence."""
-    tokens = _concatenate(sentences, last=EOS)
+    tokens = _concatenate(sentences, EOS)
     return Packed(tokens, Layout.of([len(s) + 1 for s in sentences], documents, positions))
 
 
@@ -322,7 +322,7 @@ def pack_target(
 ) -> tuple[Packed, Tensor]:
     """Word ids -> `<s>` and words (what the decoder reads), and words and `</s>` (what it must predict)."""
     layout = Layout.of([len(s) + 1 for s in sentences], documents, positions)
-    return Packed(_concatenate(sentences, first=BOS), layout), _concatenate(sentences, last=EOS)
+    return Packed(_concatenate(sentences, BOS), layout), _concatenate(sentences, EOS)
 
 
 def pack_pairs(
@@ -332,14 +332,13 @@ def pack_pairs(
     return Pairs(pack_source(sources, documents, positions), target, labels)
 
 
-def _concatenate(sentences: IdLists, *, first: int | None = None, last: int | None = None) -> Tensor:
-    """All ids in one row, with one special id before or behind each sentence."""
+def _concatenate(sentences: IdLists, special: int) -> Tensor:
+    """All ids in one row, with `<s>` before or `</s>` behind each sentence."""
     lengths = np.fromiter((len(s) for s in sentences), dtype=np.int64, count=len(sentences))
-    out = np.full(int(lengths.sum()) + len(sentences), BOS if first is not None else EOS, dtype=np.int64)
+    out = np.full(int(lengths.sum()) + len(sentences), special, dtype=np.int64)
     ends = (lengths + 1).cumsum()
-    special = ends - lengths - 1 if first is not None else ends - 1
     keep = np.ones(len(out), dtype=bool)
-    keep[special] = False
+    keep[ends - lengths - 1 if special == BOS else ends - 1] = False
     if lengths.sum():
         out[keep] = np.concatenate([np.asarray(s, dtype=np.int64) for s in sentences])
     return torch.from_numpy(out)

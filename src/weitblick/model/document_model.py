@@ -13,7 +13,7 @@ from weitblick.common.recipe import ContextSection
 from weitblick.model.batch import Batch, IdLists, Layout, Packed, Pairs
 from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Shared, Sides, Sources
 from weitblick.model.context_module import Bank, ContextModule, ContextResult, Projected
-from weitblick.model.modifiers import Decided
+from weitblick.model.modifiers import WordChoice, joined_sets
 from weitblick.model.output import Pointer, Softmax, WordDistribution
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
@@ -38,10 +38,10 @@ class DocumentModel(nn.Module):
         self.frozen, self.pointer = frozen, pointer
         if frozen is not None:
             frozen.requires_grad_(False)
-        self.decides: Tensor | None
-        self.register_buffer("decides", None, persistent=False)
-        self.decision_sets: Tensor | None
-        self.register_buffer("decision_sets", None, persistent=False)
+        self.choice_words: Tensor | None
+        self.register_buffer("choice_words", None, persistent=False)
+        self.choice_sets: Tensor | None
+        self.register_buffer("choice_sets", None, persistent=False)
 
     # Who reads what.
 
@@ -95,13 +95,7 @@ class DocumentModel(nn.Module):
     def decide_between(self, sets: Sequence[Sequence[int]]) -> None:
         """Reads context only where target words of these sets are expected without it, and lets it share out the
         probability that those of a set have together; it changes nothing else."""
-        if not sets:
-            self.decides = self.decision_sets = None
-            return
-        device, numbers = self.sentence.output_bias.device, range(len(sets))
-        self.decides = torch.tensor([word for words in sets for word in words], device=device)
-        of_set = torch.tensor([number for number in numbers for _ in sets[number]], device=device)
-        self.decision_sets = of_set == torch.arange(len(sets), device=device)[:, None]
+        self.choice_words, self.choice_sets = joined_sets(sets, self.sentence.output_bias.device) or (None, None)
 
     # What documents offer.
 
@@ -281,7 +275,7 @@ class DocumentModel(nn.Module):
             target,
             context,
             options,
-            words_only=words_only and self.decides is not None,
+            words_only=words_only and self.choice_words is not None,
         )
 
     def step(
@@ -293,7 +287,7 @@ class DocumentModel(nn.Module):
             Packed(tokens, hypotheses),
             context,
             PLAIN,
-            words_only=self.decides is not None,
+            words_only=self.choice_words is not None,
         ).words
 
     def _decode(
@@ -322,9 +316,8 @@ class DocumentModel(nn.Module):
         states = run(None)
         if words_only:
             softmax = self.softmax(states)
-            return self._mixed(
-                states, softmax, self._read_where_expected(states, softmax, layout, bank), target, context
-            )
+            choice = self._read_where_expected(states, softmax, layout, bank)
+            return self._mixed(states, WordDistribution(softmax).then(choice), target, context)
         if live:
             keys, values = self._of_target(self.sentence, target.tokens, states)
             bank = self._live(keys, values, target.layout, rest, context).bank
@@ -333,16 +326,16 @@ class DocumentModel(nn.Module):
 
     def _read_where_expected(
         self, states: DecoderStates, softmax: Softmax, layout: Layout, bank: Bank | None
-    ) -> Decided:
+    ) -> WordChoice:
         """What context decides, read only at the steps where the words it decides between are expected."""
         assert self.context is not None
         steps = self._expecting(softmax)
         if not len(steps):
-            return self.decided(steps, states.final[steps])
+            return self.word_choice(steps, states.final[steps])
         sentence = layout.sentence[steps]
         few = Layout(torch.ones_like(steps), layout.documents[sentence], layout.positions[sentence])
         own = states.final[steps]
-        return self.decided(steps, self.context(own, states.attended[steps], few, bank).states, own)
+        return self.word_choice(steps, self.context(own, states.attended[steps], few, bank).states, own)
 
     def softmax(self, states: DecoderStates) -> Softmax:
         """What the sentence model says after its decoder's states."""
@@ -350,38 +343,37 @@ class DocumentModel(nn.Module):
 
     def _expecting(self, softmax: Softmax) -> Tensor:
         """[m] the steps that expect the words that context decides between."""
-        assert self.decides is not None
-        return softmax.expect(self.decides).nonzero()[:, 0]
+        assert self.choice_words is not None
+        return softmax.expect(self.choice_words).nonzero()[:, 0]
 
-    def decided(self, steps: Tensor, read: Tensor, own: Tensor | None = None) -> Decided:
+    def word_choice(self, steps: Tensor, read: Tensor, own: Tensor | None = None) -> WordChoice:
         """From states that have read context [m, d] and the sentence model's own: the mean of what both say, by
         `context.own_odds`; without these, what context says alone."""
-        assert self.decides is not None
-        assert self.decision_sets is not None
-        weight, bias = (x[self.decides] for x in self.sentence.output())
+        assert self.choice_words is not None
+        assert self.choice_sets is not None
+        weight, bias = (x[self.choice_words] for x in self.sentence.output())
         scores = torch.addmm(bias, read, weight.t())
         if own is not None and self.section.own_odds:
             scores = scores.lerp(torch.addmm(bias, own, weight.t()), self.section.own_odds)
-        return Decided(self.decides, self.decision_sets, steps, scores)
+        return WordChoice(self.choice_words, self.choice_sets, steps, scores)
 
     def _output(
         self, states: DecoderStates, result: ContextResult | None, target: Packed, context: Context | None
     ) -> ModelOutput:
         """The distribution of words after the context module and, where there is one, the pointer."""
-        if result is not None and self.decides is None:
+        if result is not None and self.choice_words is None:
             states = DecoderStates(states.attended, result.states)
         softmax = self.softmax(states)
-        decided = None
-        if result is not None and self.decides is not None:
+        choice = None
+        if result is not None and self.choice_words is not None:
             steps = self._expecting(softmax)
-            decided = self.decided(steps, result.states[steps], states.final[steps])
-        return replace(self._mixed(states, softmax, decided, target, context), context=result)
+            choice = self.word_choice(steps, result.states[steps], states.final[steps])
+        return replace(self._mixed(states, WordDistribution(softmax).then(choice), target, context), context=result)
 
     def _mixed(
-        self, states: DecoderStates, softmax: Softmax, decided: Decided | None, target: Packed, context: Context | None
+        self, states: DecoderStates, words: WordDistribution, target: Packed, context: Context | None
     ) -> ModelOutput:
-        """What the model says, what context decides, and what the pointer adds."""
-        words = WordDistribution(softmax).then(decided)
+        """What the model and a choice by context say, and what the pointer adds."""
         pointer = None if context is None else context.pointer
         return ModelOutput(words if pointer is None else words.then(pointer.point(states, words, target)))
 

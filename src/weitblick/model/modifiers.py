@@ -6,7 +6,7 @@ A modifier says what becomes of log-probabilities [n, V] of some steps (`apply`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -46,6 +46,16 @@ class Modifier(Protocol):
         """Of some steps [k], in ascending order, which become the first, second, ..."""
 
 
+def joined_sets(sets: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor] | None:
+    """Words [n] of all sets, and of which set each is one [k, n]; None if there are no sets."""
+    if not sets:
+        return None
+    words = torch.tensor([word for words in sets for word in words], device=device)
+    numbers = torch.arange(len(sets), device=device)
+    lengths = torch.tensor([len(words) for words in sets], device=device)
+    return words, numbers.repeat_interleave(lengths) == numbers[:, None]
+
+
 def log_softmax_in_sets(scores: Tensor, sets: Tensor) -> Tensor:
     """[m, n] log-probabilities of words among those of their own set, from their logits; sets [k, n]: of which set each
     word is one."""
@@ -56,7 +66,7 @@ def log_softmax_in_sets(scores: Tensor, sets: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Decided:
+class WordChoice:
     """What context says between a few words, at the steps where these are expected. It decides how those of a set share
     the probability that they have together and nothing else: where another word is right, nothing is lost.
 
@@ -93,9 +103,9 @@ class Decided:
             found[steps[rows]] = decided.apply(few.table(rows), rows).gather(1, chosen)[:, 0].to(own.dtype)
         return found
 
-    def at(self, steps: Tensor) -> Decided:
+    def at(self, steps: Tensor) -> WordChoice:
         there = torch.isin(self.steps, steps)
-        return Decided(self.ids, self.sets, torch.searchsorted(steps, self.steps[there]), self.scores[there])
+        return WordChoice(self.ids, self.sets, torch.searchsorted(steps, self.steps[there]), self.scores[there])
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 from weitblick.model.batch import Packed
 from weitblick.model.dispatch import definition
-from weitblick.model.modifiers import Allowed, Decided, Modifier, Pointed, Shortlisted
+from weitblick.model.modifiers import Allowed, Modifier, Pointed, Shortlisted, WordChoice
 from weitblick.model.sentence_model import DecoderStates
 from weitblick.text.base import EOS
 
@@ -194,9 +194,9 @@ class WordDistribution:
         return self.softmax.states
 
     @property
-    def decided(self) -> Decided | None:
+    def word_choice(self) -> WordChoice | None:
         """What context decided between words, if it was asked."""
-        return next((modifier for modifier in self.modifiers if isinstance(modifier, Decided)), None)
+        return next((modifier for modifier in self.modifiers if isinstance(modifier, WordChoice)), None)
 
     @property
     def pointed(self) -> Pointed | None:

@@ -121,7 +121,7 @@ class RNNSearch(SentenceModel):
     def __init__(self, model: ModelSection, source_size: int, target_size: int) -> None:
         super().__init__(model, source_size, target_size)
         d = self.dimension
-        self.memory_dimension = 2 * d
+        self.encoder_dimension = 2 * d
         self.encoder = nn.GRU(d, d, batch_first=True, bidirectional=True)
         self.decoder = Decoder(d)
         self.dropout = Dropout(model.dropout.output)
@@ -134,7 +134,7 @@ class RNNSearch(SentenceModel):
         """[T] -> states of both directions [T, 2 d]"""
         assert not extras, "RNNSearch has no layers that could hold sub-layers"
         if not layout.sentences:
-            return self.source_table.weight.new_zeros(0, self.memory_dimension)
+            return self.source_table.weight.new_zeros(0, self.encoder_dimension)
         padded = layout.pad(self._embed(self.source_table, tokens))
         packed = pack_padded_sequence(padded, layout.lengths.cpu(), batch_first=True, enforce_sorted=False)
         states, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True, total_length=layout.longest)

@@ -44,12 +44,12 @@ class DecodeCache(ABC):
 class SentenceModel(nn.Module, ABC):
     """Encoder and decoder of single sentences. Tokens are packed (see `batch.Layout`).
 
-    `dimension` d is the width of embeddings and decoder states, `memory_dimension` that of encoder states.
+    `dimension` d is the width of embeddings and decoder states, `encoder_dimension` that of encoder states.
     """
 
     def __init__(self, model: ModelSection, source_size: int, target_size: int) -> None:
         super().__init__()
-        self.dimension = self.memory_dimension = model.dimension
+        self.dimension = self.encoder_dimension = model.dimension
         self.embedding_scale = model.dimension**0.5 if model.scaled_embeddings else 1.0
         self.generation = model.generation
         self.target_table = nn.Embedding(target_size, model.dimension, padding_idx=PAD)
@@ -93,7 +93,7 @@ class SentenceModel(nn.Module, ABC):
     def encode(
         self, tokens: Tensor, layout: Layout, extras: Sequence[Callable[[Tensor], Tensor]] | None = None
     ) -> Tensor:
-        """[T] -> last encoder states [T, memory_dimension]; `extras`: sub-layers behind the self-attentions"""
+        """[T] -> last encoder states [T, encoder_dimension]; `extras`: sub-layers behind the self-attentions"""
 
     @abstractmethod
     def decode(

@@ -6,6 +6,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -291,8 +292,22 @@ class TextPipeline(ABC):
         return digest.hexdigest()
 
 
-def load(folder: str | Path, class_of: Callable[[str], type[TextPipeline]]) -> TextPipeline:
-    """The pipeline saved in `folder`, every file of it checked; `class_of` gives the class of a kind."""
+KINDS = {
+    "moses": "moses_pipeline.MosesPipeline",
+    "sentencepiece": "sentencepiece_pipeline.SentencePiecePipeline",
+    "marian": "marian_pipeline.MarianPipeline",
+}
+"""The module and class of each kind of pipeline; a model needs one of them."""
+
+
+def _class_of(kind: str) -> type[TextPipeline]:
+    module, _, name = KINDS[kind].partition(".")
+    found: type[TextPipeline] = getattr(import_module(f"weitblick.text.{module}"), name)
+    return found
+
+
+def load_pipeline(folder: str | Path) -> TextPipeline:
+    """The text pipeline that was saved in a folder, every file of it checked."""
     folder = Path(folder)
     path = folder / PIPELINE_FILE
     check_plain(path)
@@ -301,7 +316,7 @@ def load(folder: str | Path, class_of: Callable[[str], type[TextPipeline]]) -> T
     try:
         languages = (str(value["source_language"]), str(value["target_language"]))
         names = (value["vocabularies"]["source"], value["vocabularies"]["target"])
-        kind, longest_sentence = class_of(value["kind"]), int(value["longest_sentence"])
+        kind, longest_sentence = _class_of(value["kind"]), int(value["longest_sentence"])
         files = {str(name): str(expected) for name, expected in value["files"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"is damaged ({error})", where=path, remedy="restore it from the run that wrote it") from None

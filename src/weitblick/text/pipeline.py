@@ -1,39 +1,17 @@
-"""Learning a text pipeline from the training side of a corpus, and loading a saved one."""
+"""Learning a text pipeline from the training side of a corpus."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from itertools import islice
-from pathlib import Path
 
 from weitblick.common.errors import UserError
 from weitblick.common.recipe import TextSection
 from weitblick.documents.document import Document
-from weitblick.text.base import CHUNK, Side, TextPipeline, chunks, clean, load
-
-__all__ = ["Side", "TextPipeline", "learn_pipeline", "load_pipeline"]
-
-KINDS = {
-    "moses": "moses_pipeline.MosesPipeline",
-    "sentencepiece": "sentencepiece_pipeline.SentencePiecePipeline",
-    "marian": "marian_pipeline.MarianPipeline",
-}
-"""The module and class of each kind of pipeline; a model needs one of them."""
+from weitblick.text.base import CHUNK, Side, TextPipeline, chunks, clean
 
 TrainingText = Iterable[Document] | tuple[Iterable[str], Iterable[str]]
-
-
-def load_pipeline(folder: str | Path) -> TextPipeline:
-    """The text pipeline that was saved in a folder."""
-    return load(folder, _class_of)
-
-
-def _class_of(kind: str) -> type[TextPipeline]:
-    module, _, name = KINDS[kind].partition(".")
-    found: type[TextPipeline] = getattr(import_module(f"weitblick.text.{module}"), name)
-    return found
 
 
 def learn_pipeline(corpus: TrainingText, section: TextSection, *, workers: int | None = None) -> TextPipeline:

@@ -7,7 +7,7 @@ and a run resumes anywhere by skipping plans, not data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +20,15 @@ POOL_BATCHES = 50  # sentences of so many batches are sorted by length together:
 
 @dataclass(frozen=True)
 class Part:
-    """Sentences first..last (exclusive) of a document of one of the stores; the whole document is their context, with
-    its translation by a model in place of the reference if `translated`."""
+    """Sentences first..last (exclusive) of a document of one of the stores, with so many target tokens; the whole
+    document is their context, with its translation by a model in place of the reference if `translated`."""
 
     store: int
     document: int
     first: int
     last: int
-    translated: bool = False
+    translated: bool
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -79,44 +80,50 @@ def document_plans(
     """
     random, draw = _random(seed, epoch, 2), _random(seed, epoch, 4)
     parts: list[Part] = []
-    costs: list[int] = []
     for number, store in enumerate(stores):
         documents = np.arange(len(store))
         if number == 1:
             wanted = round(len(stores[0]) * mix_share / (1 - mix_share))
             documents = np.sort(np.resize(random.permutation(documents), wanted))
-        sizes = store.lengths("target") + 1
-        starts = np.asarray(store.documents)
-        totals = np.add.reduceat(sizes, starts[:-1]) if len(sizes) else sizes
-        translated = draw.random(len(store)) < translated_share
-        for document in documents.tolist():
-            read = bool(translated[document])
-            if totals[document] <= batch_tokens:
-                parts.append(Part(number, document, 0, int(starts[document + 1] - starts[document]), read))
-                costs.append(int(totals[document]))
-                continue
-            own = sizes[starts[document] : starts[document + 1]]
-            for run in runs(own.tolist(), batch_tokens):
-                parts.append(Part(number, document, run.start, run.stop, read))
-                costs.append(int(own[run.start : run.stop].sum()))
-    order = random.permutation(len(parts)) if shuffle else np.arange(len(parts))
+        parts += _parts(store, number, documents, draw.random(len(store)) < translated_share, batch_tokens)
+    order = np.arange(len(parts))
     if shuffle:
+        order = random.permutation(len(parts))
+        costs = np.array([part.tokens for part in parts])
         pool = max(1, round(POOL_BATCHES * batch_tokens / max(1.0, float(np.mean(costs)))))
-        cost = np.asarray(costs)
         order = np.concatenate(
-            [c[np.argsort(cost[c], kind="stable")] for c in np.split(order, range(pool, len(order), pool))]
+            [c[np.argsort(costs[c], kind="stable")] for c in np.split(order, range(pool, len(order), pool))]
         )
-    plans: list[list[Part]] = []
-    filled = 0
-    for index in order.tolist():
-        full = plans and (filled + costs[index] > batch_tokens or len(plans[-1]) == batch_documents)
-        if not plans or full:
-            plans.append([])
-            filled = 0
-        plans[-1].append(parts[index])
-        filled += costs[index]
+    plans = _fill([parts[index] for index in order.tolist()], batch_tokens, batch_documents)
     shuffled = random.permutation(len(plans)) if shuffle else np.arange(len(plans))
     return [DocumentPlan(tuple(plans[i])) for i in shuffled]
+
+
+def _parts(
+    store: CorpusStore, number: int, documents: np.ndarray, translated: np.ndarray, batch_tokens: int
+) -> Iterator[Part]:
+    """Documents of a store, whole if they are within the budget, otherwise cut into parts that are."""
+    sizes = store.lengths("target") + 1
+    starts = np.asarray(store.documents)
+    for document in documents.tolist():
+        own = sizes[starts[document] : starts[document + 1]]
+        whole = own.sum() <= batch_tokens
+        for run in [range(len(own))] if whole else runs(own.tolist(), batch_tokens):
+            tokens = int(own[run.start : run.stop].sum())
+            yield Part(number, document, run.start, run.stop, bool(translated[document]), tokens)
+
+
+def _fill(parts: Sequence[Part], batch_tokens: int, batch_documents: int | None) -> list[list[Part]]:
+    """Parts in batches of at most so many tokens and documents, in order."""
+    plans: list[list[Part]] = []
+    filled = 0
+    for part in parts:
+        if not plans or filled + part.tokens > batch_tokens or len(plans[-1]) == batch_documents:
+            plans.append([])
+            filled = 0
+        plans[-1].append(part)
+        filled += part.tokens
+    return plans
 
 
 def load_batch(

@@ -79,7 +79,7 @@ class Decisions:
         asking = Layout.of([1] * count, list(range(count)), [len(one.lengths) for one in read], device)
         states = model.context(self.final, self.attended, asking, bank).states
         steps = torch.arange(count, device=device)
-        found = model.decided(steps, states, self.final if own_odds else None)
+        found = model.word_choice(steps, states, self.final if own_odds else None)
         return log_softmax_in_sets(found.scores, found.sets)
 
 
@@ -103,18 +103,18 @@ def read_decisions(model: DocumentModel, store: CorpusStore) -> Iterator[list[De
 
 
 def _decisions(model: DocumentModel, store: CorpusStore, documents: Sequence[range]) -> list[Decision]:
-    assert model.decides is not None
+    assert model.choice_words is not None
     rows = [index for document in documents for index in document]
     owners = [number for number, document in enumerate(documents) for _ in document]
     sources, targets = ([store.sentence(side, index) for index in rows] for side in ("source", "target"))
-    pairs = pack_pairs(sources, targets, owners).to(model.decides.device)
+    pairs = pack_pairs(sources, targets, owners).to(model.choice_words.device)
     memory = model.sentence.encode(pairs.source.tokens, pairs.source.layout)
     states = model.sentence.decode(pairs.target.tokens, pairs.target.layout, memory, pairs.source.layout)
     return list(_found(model, documents, pairs, states))
 
 
 def _found(model: DocumentModel, documents: Sequence[range], pairs: Pairs, states: DecoderStates) -> Iterator[Decision]:
-    assert model.decides is not None
+    assert model.choice_words is not None
     layout = pairs.target.layout
     starts, lengths = layout.starts.tolist(), layout.host_lengths
     last = -1
@@ -122,18 +122,18 @@ def _found(model: DocumentModel, documents: Sequence[range], pairs: Pairs, state
         first, last = last + 1, last + len(document)
         begin, end = starts[first], starts[last]  # of the sentences before
         labels = pairs.labels[end : end + lengths[last]]
-        which = labels[:, None] == model.decides  # [W, n]
+        which = labels[:, None] == model.choice_words  # [W, n]
         steps = which.any(1).nonzero()[:, 0]
         if not len(steps):
             continue
         step = end + int(steps[0])
         softmax = model.softmax(DecoderStates(states.attended[step : step + 1], states.final[step : step + 1]))
-        if not bool(softmax.expect(model.decides)[0]):
+        if not bool(softmax.expect(model.choice_words)[0]):
             continue
         yield Decision(
             states.final[step].clone(),
             states.attended[step].clone(),
-            softmax.table(slice(0, 1))[0, model.decides],
+            softmax.table(slice(0, 1))[0, model.choice_words],
             int(which[steps[0]].nonzero()[0, 0]),
             states.attended[begin:end].half(),
             pairs.target.tokens[begin:end].clone(),
@@ -175,7 +175,7 @@ def train_decisions(
     model: DocumentModel, pipeline: TextPipeline, recipe: Recipe, train: CorpusStore, folder: Path, quiet: bool = False
 ) -> dict[str, float]:
     """Trains the model's context layer; returns what its card should say about it."""
-    if model.decides is None or model.section.values != "words":
+    if model.choice_words is None or model.section.values != "words":
         raise UserError(
             "stage: decision needs words between which context decides, and reads words",
             remedy="set context.decides and context.values: words (see recipes/europarl-small/pronouns.yaml)",
@@ -194,9 +194,9 @@ def train_decisions(
 
 def _weights(model: DocumentModel, pipeline: TextPipeline, section: DecisionStageSection) -> Tensor:
     """[n] of the words that context decides between."""
-    assert model.decides is not None
-    weights = torch.ones(len(model.decides), device=model.decides.device)
-    ids = model.decides.tolist()
+    assert model.choice_words is not None
+    weights = torch.ones(len(model.choice_words), device=model.choice_words.device)
+    ids = model.choice_words.tolist()
     named = pipeline.single_pieces(list(section.weights), "target", "decision_stage.weights")
     for word, id, weight in zip(section.weights, named, section.weights.values(), strict=True):
         if id not in ids:
@@ -211,9 +211,9 @@ def _weights(model: DocumentModel, pipeline: TextPipeline, section: DecisionStag
 class DecisionTraining:
     def __init__(self, model: DocumentModel, stage: DecisionStageSection, weights: Tensor, stop: StopRequest) -> None:
         assert model.context is not None
-        assert model.decision_sets is not None
+        assert model.choice_sets is not None
         self.model, self.context, self.stage, self.weights, self.stop = model, model.context, stage, weights, stop
-        self.sets = model.decision_sets
+        self.sets = model.choice_sets
         self.set_of = self.sets.long().argmax(0)  # [n] of each word
 
     def read(self, store: CorpusStore, seed: int) -> tuple[list[Decision], list[Decision]]:

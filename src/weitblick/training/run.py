@@ -30,8 +30,8 @@ from weitblick.common.threads import use_threads
 from weitblick.documents.corpora.formats import read_documents
 from weitblick.documents.corpora.reading import files_of_part
 from weitblick.model.document_model import DocumentModel
-from weitblick.text.base import TextPipeline
-from weitblick.text.pipeline import learn_pipeline, load_pipeline
+from weitblick.text.base import TextPipeline, load_pipeline
+from weitblick.text.pipeline import learn_pipeline
 from weitblick.training.dev_translation import DevBleu, translated_store
 from weitblick.training.stage import StageRun
 from weitblick.training.store import CorpusStore, prepare_store

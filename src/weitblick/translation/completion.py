@@ -165,7 +165,7 @@ class SentenceCompleter:
         layout = Layout(torch.ones_like(tokens), self._layout.documents, self._layout.positions)
         search = self._passes.options.search
         limit = max(int(search.most_words(self._layout.lengths - 1)), len(given) + search.length_slack)
-        unread = None if self.model.decides is not None else self._passes.context  # nobody asks what was given
+        unread = None if self.model.choice_words is not None else self._passes.context  # nobody asks what was given
         for step in range(limit):
             words = self.model.step(tokens, cache, layout, unread if step < len(given) else self._context)
             if step < len(given):

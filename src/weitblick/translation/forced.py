@@ -73,7 +73,7 @@ def step_forced(
     model: DocumentModel, tokens: Tensor, cache: DecodeCache, hypotheses: Layout, context: Context | None
 ) -> None:
     """A step of hypotheses whose next words are given: nobody asks how probable others are."""
-    if context is None or model.decides is not None:  # what is read is read at the output
+    if context is None or model.choice_words is not None:  # what is read is read at the output
         model.sentence.step(tokens, cache)
     else:
         model.step(tokens, cache, hypotheses, context)

@@ -23,7 +23,7 @@ from weitblick.model.batch import IdLists, Layout, Packed
 from weitblick.model.context import Context, Sources
 from weitblick.model.context_module import Bank
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.modifiers import Decided
+from weitblick.model.modifiers import WordChoice
 from weitblick.model.output import EXPECTED, Pointer, WordDistribution, normalisers
 from weitblick.model.sentence_model import DecoderStates
 from weitblick.translation.beam import Hypothesis
@@ -40,7 +40,7 @@ STEPS_AT_A_TIME = 4096
 
 def worth_verifying(model: DocumentModel, options: TranslationOptions) -> bool:
     """Where context is read everywhere nearly every sentence changes, and of several translations all may."""
-    return model.decides is not None and options.passes == 2 and options.n_best == 1
+    return model.choice_words is not None and options.passes == 2 and options.n_best == 1
 
 
 def is_greedy(options: TranslationOptions) -> bool:
@@ -68,7 +68,7 @@ def changed_by_context(
         own = encoder_states.index_select(0, rows)
         now = model.decode(target, own, source.layout, context, words_only=True).words
         if once:
-            then = now.without(Decided)
+            then = now.without(WordChoice)
         else:
             then = model.decode(target, own, source.layout, before, words_only=True).words
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
@@ -81,7 +81,7 @@ def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels
     """Steps at which another word is the most probable or, if not greedy, is brought near to that of the translation;
     where pointers say the same before and after, only those that context decides can be."""
     if before.pointed is after.pointed:
-        decided = [words.decided.steps for words in (before, after) if words.decided is not None]
+        decided = [words.word_choice.steps for words in (before, after) if words.word_choice is not None]
         steps = torch.cat([*decided, torch.arange(0, device=before.states.device)]).unique()
     else:
         steps = torch.arange(len(before.states), device=before.states.device)
@@ -145,7 +145,7 @@ class Verification:
     def _expecting(self, states: Tensor, labels: Tensor, among: Tensor) -> Tensor:
         """Of steps, some of which are `among` those that count, the ones that expect words of `decides`. Few need a
         softmax to be told: of all words these can only have less than of the one that is said."""
-        words = self.model.decides
+        words = self.model.choice_words
         assert words is not None
         weight, bias = self.model.sentence.output()
         own = (states * weight[labels]).sum(-1) + bias[labels]
@@ -190,7 +190,7 @@ class Verification:
             together = self._layout(*steps.sentences.unique_consecutive(return_counts=True))
             packed = Packed(steps.previous, together)
             before = before.then(self.pointer.point(steps.states, before, packed))
-        decided = self.model.decided(torch.arange(len(read), device=read.device), read, steps.states.final)
+        decided = self.model.word_choice(torch.arange(len(read), device=read.device), read, steps.states.final)
         after = WordDistribution(softmax, (decided, *before.modifiers))
         differ = _steps_that_differ(before, after, steps.labels, self.greedy)
         return steps.sentences[differ].tolist()

@@ -225,12 +225,12 @@ def _answer(translated: TranslatedDocument, notes: list[str]) -> DocumentOut:
 async def _explanation(
     service: Service, document: MaskedDocument, beam: int | None, memory: Memory | None
 ) -> dict[str, Any]:
-    from weitblick.explanation.masked import explain_masked
+    from weitblick.explanation.explain import explain
     from weitblick.explanation.storage import to_json
 
     translator = service.engine.translator
     found = await service.scheduler.call(
-        lambda: explain_masked(translator, document, model_name=service.name, beam=beam, memory=memory)
+        lambda: explain(translator, document, model_name=service.name, beam=beam, memory=memory)
     )
     return to_json(found)
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from weitblick.documents.document import Document, Sentence
-from weitblick.explanation.explain import DocumentTranslations, explain_translations
+from weitblick.explanation.explain import explain_translations
 from weitblick.explanation.influence import differences
 from weitblick.explanation.masked import named, with_names
-from weitblick.explanation.schema import Explanation, Fetched
+from weitblick.explanation.schema import DocumentTranslations, Explanation, Fetched
 from weitblick.explanation.storage import to_json
 from weitblick.memory.store import Memory
 from weitblick.text.base import TextPipeline

@@ -206,7 +206,7 @@ def _reading_otherwise(job: DocumentJob, approved: NewlyApproved) -> Generator[l
     before, passes = approved.before(job), job.passes
     if not before or not passes.model.reads_translations or not passes.options.context:
         return set()
-    if passes.model.decides is None:
+    if passes.model.choice_words is None:
         return set(range(len(job.units)))
     targets = [unit.given or [] for unit in job.units]
     earlier = [before.get(number, target) for number, target in enumerate(targets)]
@@ -235,8 +235,8 @@ class NewlyApproved:
     def of(
         cls, pairs: Sequence[NewPair], model: DocumentModel, source: Vocabulary, target: Vocabulary
     ) -> NewlyApproved:
-        pronouns = frozenset(model.section.decided_words) if model.decides is not None else frozenset[str]()
-        return cls(pairs, source, target, pronouns, model.reads_translations and model.decides is None)
+        pronouns = frozenset(model.section.decided_words) if model.choice_words is not None else frozenset[str]()
+        return cls(pairs, source, target, pronouns, model.reads_translations and model.choice_words is None)
 
     @property
     def changes_some_words(self) -> bool:

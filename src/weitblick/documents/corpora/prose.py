@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from weitblick.common.characters import base_language
 from weitblick.common.errors import UserError
 from weitblick.documents.corpora.lines import sides_of
 from weitblick.documents.corpora.reading import Inputs, LineSource, Located, refuse_second_side
@@ -147,7 +148,7 @@ def sentence_splitter(language: str) -> Splitter:
     import pysbd
     from pysbd.languages import LANGUAGE_CODES
 
-    code = re.split("[-_]", language.lower())[0]
+    code = base_language(language)
     own = threading.local()  # a segmenter for each thread: it keeps the text that it is at
 
     def segment(text: str) -> list[str]:

@@ -6,11 +6,13 @@ import re
 import threading
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weitblick.files.checks.findings import Finding
-from weitblick.files.checks.numerals import base
+from weitblick.common.characters import base_language
 from weitblick.text.carried import carried_spans
+
+if TYPE_CHECKING:
+    from weitblick.files.checks.findings import Finding
 
 SAMPLE, LEAST = 4000, 60
 """Characters that are looked at, and those that there must be to tell anything."""
@@ -52,7 +54,7 @@ def language_of(texts: Sequence[str]) -> str | None:
 
 def wrong_language(texts: Sequence[str], expected: str) -> str | None:
     """The language of sentences that are not in the expected one; None if they are, or that is not certain."""
-    found, wanted = language_of(texts), base(expected)
+    found, wanted = language_of(texts), base_language(expected)
     if found is None or found == wanted or any({found, wanted} <= group for group in ALIKE):
         return None
     return found
@@ -60,8 +62,10 @@ def wrong_language(texts: Sequence[str], expected: str) -> str | None:
 
 def language_finding(texts: Sequence[str], expected: str, words: str = "") -> Finding | None:
     """What is said before a document in another language is translated."""
+    from weitblick.files.checks.findings import Finding
+
     found = wrong_language(texts, expected)
     if found is None:
         return None
     shown = words or next((text for text in texts if text.strip()), "")[:60]
-    return Finding(1, "language", shown, f"the text looks like {found}, not {base(expected)}")
+    return Finding(1, "language", shown, f"the text looks like {found}, not {base_language(expected)}")

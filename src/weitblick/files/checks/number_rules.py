@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from weitblick.common.characters import base_language
 from weitblick.files.checks.findings import Checked, Row
-from weitblick.files.checks.numerals import Numeral, base, converted_number, misread, numerals, parts, unit_of
+from weitblick.files.checks.numerals import Numeral, converted_number, misread, numerals, parts, unit_of
 
 Words = Iterator[tuple[str, str]]
 
@@ -115,7 +116,7 @@ def _in_words(numeral: Numeral, text: str, language: str | None) -> bool:
     value = int(numeral.value) if numeral.value.isdigit() and len(numeral.value) < 3 else MOST_IN_WORDS + 1
     if value > MOST_IN_WORDS:
         return False
-    code = base(language) if language else ""
+    code = base_language(language) if language else ""
     if code not in NUMBER_WORDS:
         return True
     said = [NUMBER_WORDS[code].split()[value], *IN_A_WORD[code].get(value, "").split()]

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from weitblick.common.characters import base_language
+
 Kind = Literal["number", "date", "time"]
 
 DECIMAL_POINT = {"en", "zh", "ja", "ko", "th", "he", "hi", "ga", "mt", "ur"}
@@ -65,12 +67,7 @@ class Numeral:
 
 def has_decimal_point(language: str | None) -> bool | None:
     """Whether a language writes 1,204.5; None where that is not known."""
-    return None if language is None else base(language) in DECIMAL_POINT
-
-
-def base(language: str) -> str:
-    """de of de-AT and DE_at."""
-    return re.split("[-_]", language.lower())[0]
+    return None if language is None else base_language(language) in DECIMAL_POINT
 
 
 def numerals(text: str, language: str | None) -> list[Numeral]:
@@ -212,7 +209,7 @@ AMOUNT = re.compile(
 def converted(cell: str, source: str | None, target: str | None) -> str:
     """A cell without a word as the target's language writes it; as it is where there is nothing to change or doubt."""
     text = cell.strip()
-    if source is None or target is None or base(source) == base(target):
+    if source is None or target is None or base_language(source) == base_language(target):
         return cell
     if DATE.fullmatch(text):
         return cell.replace(text, _converted_date(text, source, target))
@@ -239,13 +236,13 @@ def converted_number(number: str, source: str, target: str) -> str:
     whole, _, fraction = number.rpartition(decimal) if decimal in number else (number, "", "")
     if whole.isdigit() and not fraction:
         return number  # a year, a number of a page: grouped only where it was
-    sign = "," if theirs else "\u00a0" if base(target) in SPACED_THOUSANDS else "."
+    sign = "," if theirs else "\u00a0" if base_language(target) in SPACED_THOUSANDS else "."
     grouped = re.sub(rf"[.,'’{SPACES}]", sign, whole)
     return grouped + (("." if theirs else ",") + fraction if fraction else "")
 
 
 def _is_spaced(source: str, target: str) -> bool:
-    return (base(source) in SPACED_THOUSANDS) != (base(target) in SPACED_THOUSANDS)
+    return (base_language(source) in SPACED_THOUSANDS) != (base_language(target) in SPACED_THOUSANDS)
 
 
 def _converted_date(text: str, source: str, target: str) -> str:
@@ -257,8 +254,8 @@ def _converted_date(text: str, source: str, target: str) -> str:
         day, month = (a, b) if int(a) > 12 else (b, a)
         if int(month) > 12:
             return text
-        return f"{day}.{month}.{year}" if base(target) in DOTTED else f"{day}/{month}/{year}"
-    if dotted and base(target) == "en":
+        return f"{day}.{month}.{year}" if base_language(target) in DOTTED else f"{day}/{month}/{year}"
+    if dotted and base_language(target) == "en":
         day, month, year = dotted.groups()
         return f"{month}/{day}/{year}" if int(month) <= 12 else text
     return text

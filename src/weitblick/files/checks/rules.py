@@ -9,9 +9,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from weitblick.common.characters import base_language
 from weitblick.files.checks.findings import FASTEST, LINE, LINES, Checked, Finding, Row, RowRule, unignored
 from weitblick.files.checks.number_rules import dates, numbers, units
-from weitblick.files.checks.numerals import base
 from weitblick.text.carried import carried_spans
 
 Words = Iterator[tuple[str, str]]
@@ -228,7 +228,7 @@ def _missed(row: Row, how: Checked) -> Iterable[tuple[str, str]]:
 
 
 def _language(how: Checked) -> str:
-    return base(how.target_language) if how.target_language else ""
+    return base_language(how.target_language) if how.target_language else ""
 
 
 def _spelled(text: str, kind: re.Pattern[str], but: Sequence[re.Pattern[str]] = ()) -> Counter[str]:
