@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 WINDOW_WORDS = 8000
 """Words of source text that are read ahead so that sentences of many documents can be batched by their length."""
 
-STRETCH_WORDS = 60_000
-"""Words of a document that are translated at once: their states take some 400 MB. A longer one, of more than 200 pages,
+STRETCH_WORDS = 20_000
+"""Words of a document that are translated at once: their states take some 300 MB. A longer one, of more than 70 pages,
 is translated in stretches."""
 CONTEXT_SENTENCES = 30
 """Sentences before a stretch (and behind it, if the model reads ahead) that it reads as context."""
@@ -209,12 +209,12 @@ class Translator:
 
 
 def _stretches(document: Document) -> list[range]:
-    """The sentences of a document in runs of about `STRETCH_WORDS`; the last may be half as long again."""
+    """The sentences of a document in runs of about `STRETCH_WORDS`; the last may be a quarter longer."""
     sizes = [source.count(" ") + 1 for source in document.sources]
     found, start, size, left = [], 0, 0, sum(sizes)
     for number, words in enumerate(sizes, 1):
         size, left = size + words, left - words
-        if size >= STRETCH_WORDS and left > STRETCH_WORDS // 2:
+        if size >= STRETCH_WORDS and left > STRETCH_WORDS // 4:
             found.append(range(start, number))
             start, size = number, 0
     return [*found, range(start, len(sizes))]
