@@ -1,7 +1,7 @@
 # make demo   the main job, on a fresh machine: sets up, trains, translates, explains (a second run is quick)
 # make test   the whole test suite
 # make torture   attacks every command for an hour: TORTURE_SECONDS=600 for ten minutes, TORTURE_SEED=7 to repeat one;
-#                then property tests with other examples than the suite's
+#                then property tests with other examples than the suite's; counts the attacks at the end
 # Elsewhere than on a CPU: make setup TORCH_INDEX=https://download.pytorch.org/whl/cu128
 
 PYTHON ?= python3

@@ -5,8 +5,8 @@
 *measured*: seconds of one core for windows of 1 to 32 sentences of TEXT, as the engine translates them for requests
 without context, and a line through them: so much for a window, so much for a token. *room*: how much of what the fleet
 could do at best may be asked of it before the 99th of 100 requests waits longer than `--patience` seconds. *day*: a
-day whose busiest hour has about seven times the load of the quietest, once with as many replicas all day as the busiest
-hour needs, once with as many as each hour needs.
+day whose busiest hours have about seven times the load of the quietest, once with as many replicas all day as they
+need, once with as many as each three hours need.
 
 The simulated scheduler is the engine's: a replica takes what waits for it together, up to a budget of tokens. Requests
 come at random and go to the less busy of two replicas, as Ray Serve sends them. No network, no failures, no replicas
@@ -37,11 +37,12 @@ from weitblick.workbench.engine import WINDOW_TOKENS, tokens_of
 
 SENTENCES_A_REQUEST = 4
 """On average; one is the most frequent."""
-REQUESTS_A_REPLICA, FEWEST_REQUESTS = 20, 20_000
-"""Simulated for each hour; the first third, in which queues fill, does not count."""
-SHARES = [0.15 + 0.85 * max(0.0, math.sin(math.pi * (hour - 6) / 14)) for hour in range(24)]
-"""The load of each hour as a share of the most: an office's day."""
-LOADS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+REQUESTS_A_REPLICA, FEWEST_REQUESTS = 10, 20_000
+"""Simulated for each part of a day and each load; the first third, in which queues fill, does not count."""
+HOURS = 3
+SHARES = [0.15 + 0.85 * max(0.0, math.sin(math.pi * (hour - 6) / 14)) for hour in range(1, 24, HOURS)]
+"""The load of each part of a day, of so many hours, as a share of the most: an office's day."""
+LOADS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
@@ -162,20 +163,20 @@ def room(service: Service, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def day(service: Service, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Fleets that take `--fill` of what they can do in the busiest hour, all day or hour by hour."""
+    """Fleets that do `--fill` of what they can in the busiest hours, as large all day, or as each part of it needs."""
     rows = []
     words_a_second = service.most * service.words_a_token
     for most in options.replicas:
-        for way in ("all day", "by the hour"):
+        for way in ("all day", "by the load"):
             rng = random.Random(options.seed)
             waits, hours, words = [], 0, 0.0
             for share in SHARES:
                 replicas = most if way == "all day" else max(2, math.ceil(most * share))
                 load = options.fill * most * share / replicas
                 found = simulate(service, replicas, load, _requests(replicas), rng)
-                waits.append(rng.choices(found.tolist(), k=round(20_000 * share)))  # a busy hour has more of them
-                hours += replicas
-                words += 3600 * load * replicas * words_a_second
+                waits.append(rng.choices(found.tolist(), k=round(20_000 * share)))  # more of them where more is asked
+                hours += HOURS * replicas
+                words += 3600 * HOURS * load * replicas * words_a_second
             p50, p99 = np.percentile(np.concatenate([np.array(some) for some in waits]), (50, 99))
             millions = words / 1e6
             row = {"part": f"day: {way}", "replicas": most, "p50": p50, "p99": p99, "replica_hours": hours}
@@ -192,7 +193,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--replicas", type=int, nargs="+", default=[10, 100, 1000, 10_000])
     parser.add_argument("--sentences", type=int, default=320, help="of TEXT that are measured")
     parser.add_argument("--windows", type=int, default=40, help="of each size that are measured")
-    parser.add_argument("--fill", type=float, default=0.7, help="share of what is possible in the busiest hour")
+    parser.add_argument("--fill", type=float, default=0.7, help="share of what is possible in the busiest hours")
     parser.add_argument("--patience", type=float, default=2.0, help="seconds for 99 of 100 requests")
     parser.add_argument("--price", type=float, default=0.04, help="of an hour of a replica (one core)")
     parser.set_defaults(threads=1, clock="cpu")

@@ -12,6 +12,7 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.fast.shortlist import Shortlist
 from weitblick.model import context as model_sources
 from weitblick.text.units import Unit
+from weitblick.translation import translator as translators
 from weitblick.translation.driver import translate_units
 from weitblick.translation.options import OPTIONS, TranslationKeywords, TranslationOptions
 from weitblick.translation.results import Translation
@@ -52,6 +53,48 @@ def test_it_reads_like_the_readme() -> None:
     assert result.sources == ["Where is the house?", "It is near the bank."]
     assert ours.translate("Where is the house?\nIt is near the bank.") == result
     assert ours.translate(document(result.sources)) == result
+
+
+READS_SOURCES = [VARIANTS[0], *(v for v in ONLINE if v["integration"] == "encoder")]
+
+
+@pytest.mark.parametrize("variant", READS_SOURCES, ids=name)
+def test_stretches_that_see_all_before_them_change_nothing(
+    variant: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = Document("1", (*document(SENTENCES).sentences, Sentence("It is near.", "Nah.", "locked"), Sentence(" ")))
+    ours = Translator(translator(variant).model, tiny_pipeline(), warn=(said := []).append)
+    (whole,) = ours.translations([given], **QUICK)
+    monkeypatch.setattr(translators, "STRETCH_WORDS", 8)
+    (parts,) = ours.translations([given], **QUICK)
+    assert parts.document == whole.document
+    assert [len(found) for found in parts.translations] == [len(found) for found in whole.translations]
+    assert any("stretches, each with 30 sentences" in message for message in said)
+
+
+@pytest.mark.parametrize("variant", [v for v in CHOSEN if v["kind"] != "none"], ids=name)
+def test_a_stretch_reads_its_neighbours_and_nothing_else(
+    variant: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = translator(variant)
+    monkeypatch.setattr(translators, "STRETCH_WORDS", 8)
+    monkeypatch.setattr(translators, "CONTEXT_SENTENCES", 1)
+    read: list[list[str]] = []
+    whole = ours._translate_whole
+
+    def watched(documents: list[Document], options: TranslationOptions) -> Any:
+        read.extend(one.sources for one in documents)
+        return whole(documents, options)
+
+    monkeypatch.setattr(ours, "_translate_whole", watched)
+    with pytest.warns(TranslationWarning, match="stretches"):
+        (found,) = ours.translations([document(SENTENCES)], **QUICK)
+    assert len(found.translations) == len(SENTENCES)
+    assert all(found.document.targets)
+    ahead = variant["direction"] == "offline"
+    assert read[0] == SENTENCES[: 2 + ahead]
+    assert read[1][0] == SENTENCES[1]
+    assert max(map(len, read)) <= 5
 
 
 @pytest.mark.parametrize("variant", CHOSEN, ids=name)

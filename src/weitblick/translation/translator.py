@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -24,7 +25,7 @@ from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit, Warn, split_documents
 from weitblick.translation.driver import translate_units
 from weitblick.translation.options import TranslationKeywords, TranslationOptions
-from weitblick.translation.results import TranslatedDocument, join_documents
+from weitblick.translation.results import TranslatedDocument, Translation, join_documents
 
 if TYPE_CHECKING:
     from weitblick.memory.approvals import Approvals
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 
 WINDOW_WORDS = 8000
 """Words of source text that are read ahead so that sentences of many documents can be batched by their length."""
+
+STRETCH_WORDS = 20_000
+"""Words of a document that are translated at once: their states take some 300 MB. A longer one, of more than 70 pages,
+is translated in stretches."""
+CONTEXT_SENTENCES = 30
+"""Sentences before a stretch (and behind it, if the model reads ahead) that it reads as context."""
 
 Text = Document | Sequence[str] | str
 
@@ -120,11 +127,44 @@ class Translator:
         return align(self.model.sentence, self.pipeline, pairs)
 
     def translate_window(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
-        """Some documents, all at once."""
+        """Some documents, all at once; one that is too long for that, in stretches."""
+        stretches = [_stretches(document) for document in documents]
+        if all(len(own) == 1 for own in stretches):
+            return self._translate_whole(documents, options)
+        return [
+            self._translate_stretches(document, own, options)
+            if len(own) > 1
+            else self._translate_whole([document], options)[0]
+            for document, own in zip(documents, stretches, strict=True)
+        ]
+
+    def _translate_whole(self, documents: Sequence[Document], options: TranslationOptions) -> list[TranslatedDocument]:
         units = split_documents(documents, self.pipeline, self.warn)
         pointer, terms, address = self.pointer_for(units, options), self.term_search(options), self.address(options)
         found = translate_units(self.model, units, options, pointer, term_search=terms, address=address)
         return join_documents(documents, units, found, self.pipeline)
+
+    def _translate_stretches(
+        self, document: Document, stretches: Sequence[range], options: TranslationOptions
+    ) -> TranslatedDocument:
+        """One long document, a stretch of sentences after the other; each reads the sentences around it, those before
+        it with the translations that were found."""
+        ahead = 0 if self.model.online else CONTEXT_SENTENCES
+        self.warn(
+            f"document {document.id} is long: it is translated in {len(stretches)} stretches, each with "
+            f"{CONTEXT_SENTENCES} sentences {'around' if ahead else 'before'} it as context"
+        )
+        found: list[tuple[Translation, ...]] = []
+        sentences = list(document.sentences)
+        for stretch in stretches:
+            first = max(0, stretch.start - CONTEXT_SENTENCES)
+            read = replace(document, sentences=tuple(sentences[first : stretch.stop + ahead]))
+            (translated,) = self._translate_whole([read], options)
+            own = slice(stretch.start - first, stretch.stop - first)
+            found += translated.translations[own]
+            latest = translated.document.sentences[own][-CONTEXT_SENTENCES:]
+            sentences[stretch.stop - len(latest) : stretch.stop] = map(_as_draft, latest)
+        return TranslatedDocument.of(document, found)
 
     def pointer_for(self, units: Sequence[Unit], options: TranslationOptions) -> Approved | None:
         """What these units may point at: the memory's pairs, and the locked sentences of their documents."""
@@ -162,6 +202,22 @@ class Translator:
         if borrowed is not None:
             self.warn("the model has no pointer to approved translations: it takes over the shipped model's")
         return borrowed
+
+
+def _stretches(document: Document) -> list[range]:
+    """The sentences of a document in runs of about `STRETCH_WORDS`; the last may be a quarter longer."""
+    sizes = [source.count(" ") + 1 for source in document.sources]
+    found, start, size, left = [], 0, 0, sum(sizes)
+    for number, words in enumerate(sizes, 1):
+        size, left = size + words, left - words
+        if size >= STRETCH_WORDS and left > STRETCH_WORDS // 4:
+            found.append(range(start, number))
+            start, size = number, 0
+    return [*found, range(start, len(sizes))]
+
+
+def _as_draft(sentence: Sentence) -> Sentence:
+    return sentence if sentence.status == "locked" or not sentence.target else replace(sentence, status="draft")
 
 
 def as_document(text: Text) -> Document:
