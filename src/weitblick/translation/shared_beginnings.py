@@ -39,7 +39,7 @@ class Tree:
         """The tree of some rows of words, none of them empty."""
         tree = cls(paths=[[]] * len(rows))
         path: list[int] = []
-        for number in sorted(range(len(rows)), key=lambda number: rows[number][:-1]):
+        for number in sorted(range(len(rows)), key=lambda number: list(rows[number][:-1])):
             read = [BOS, *rows[number][:-1]]
             pairs = enumerate(zip(path, read, strict=False))
             shared = next((n for n, (node, word) in pairs if tree.words[node] != word), min(len(path), len(read)))
