@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weitblick.memory.articles import alternatives, ending_fits, fits, is_plural_article
+from weitblick.memory.articles import alternatives, cases, ending_fits, fits, is_plural_article
 from weitblick.memory.bounds import SourceWords, TargetWord, needed_words, open_places
 from weitblick.memory.corrections import Correction, changes, term_of_key
 from weitblick.memory.forms_building import article_counts, articles_of_nouns, count_words, paradigms, write
@@ -179,3 +179,26 @@ def test_only_nouns_and_names_of_a_translation_become_terms(old: str, new: str, 
 def test_a_term_of_a_key_holds_everywhere() -> None:
     term = term_of_key(" cod  quota", "Dorschquote ", "row 7")
     assert (term.source, term.target, term.kind, term.refused) == ("cod quota", "Dorschquote", "key", "")
+
+
+def test_articles_tell_the_case() -> None:
+    """Before a noun that is known, and before any noun."""
+    articles = word_forms("de").articles
+    assert cases("dieses", articles("Abkommen")) == {"nominative", "accusative"}
+    assert cases("dieses", articles("Vertrags")) == {"genitive"}
+    assert cases("diesen", articles("Vertrag")) == {"accusative"}
+    assert cases("der", articles("Gewalt")) == {"dative", "genitive"}
+    assert cases("ein", articles("Mangel")) == {"nominative"}
+    assert cases("Die", None) == {"nominative", "accusative"}
+    assert cases("und", None) == frozenset()
+
+
+def test_nouns_of_no_list_are_known_by_their_endings() -> None:
+    """Texts speak of Arbeitnehmer in the plural, and of Lizenznehmer not at all."""
+    forms = word_forms("de")
+    for noun in ("Arbeitnehmer", "Lizenznehmer", "Lizenzgeber"):
+        assert forms.articles(noun) == {"der", "die", "dem", "den"}
+    assert set(forms.of("Lizenznehmer")) == {"Lizenznehmer", "Lizenznehmern", "Lizenznehmers"}
+    assert forms.articles("Mutter") == forms.articles("Mehrwertsteuer") == {"der", "die"}
+    assert forms.lemma("Kod-Zuordnungen") == "Kod-Zuordnung"
+    assert "EU-Verträge" in forms.of("EU-Vertrag")

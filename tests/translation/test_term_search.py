@@ -14,7 +14,7 @@ from weitblick.translation.document_job import DocumentJob
 from weitblick.translation.forced import Forced, continuing_pieces
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import search_batch
-from weitblick.translation.term_places import TermPlace, agrees, candidates, with_other_endings
+from weitblick.translation.term_places import TermPlace, agrees, candidates, with_number, with_other_endings
 from weitblick.translation.term_search import TermSearch
 from weitblick.translation.translator import Translator
 
@@ -147,6 +147,29 @@ def test_articles_and_adjectives_agree_with_a_term() -> None:
     assert not any("einen" in one or "ein neuer" in one for one in texts)
     assert not agrees("Ich habe einen neuen Motorrad.", 21, "Motorrad", "de")
     assert agrees("Ich habe ein neues Motorrad.", 19, "Motorrad", "de")
+
+
+def test_number_and_case_of_a_term_are_those_of_its_place() -> None:
+    text = "Wir verstoßen gegen dieses Abkommen."
+    place = TermPlace(text, 27, 35, 20)
+    assert place.words == "Abkommen"
+    offered = with_number(candidates(place, ["Vertrag", "Vertrags", "Verträge"], False, "de"), "Vertrag", False, "de")
+    penalties = {one.said: one.penalty for one in offered}
+    assert penalties["diesen Vertrag"] < penalties["dieses Vertrags"]
+    assert penalties["diesen Vertrag"] < penalties["diese Verträge"]
+    each = TermPlace("Sie melden jede Niederlage.", 16, 26, 11)
+    found = with_number(candidates(each, ["Mangel", "Mängel"], False, "de"), "Mangel", None, "de")
+    said = {one.said: one.penalty for one in found}
+    assert said["jeden Mangel"] < said["jede Mängel"]
+
+
+def test_the_article_of_a_term_of_several_words_is_that_of_its_noun() -> None:
+    text = "Er gibt alle vertraulichen Informationen zurück."
+    assert agrees(text, 13, "vertraulichen Informationen", "de")
+    place = TermPlace("Wegen der Kraftwerke ist alles verspätet.", 10, 20, 6)
+    said = {one.said for one in candidates(place, ["höhere Gewalt", "höheren Gewalt"], False, "de")}
+    assert "der höheren Gewalt" in said
+    assert "der höhere Gewalt" not in said
 
 
 def test_a_place_has_its_article() -> None:

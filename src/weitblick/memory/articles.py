@@ -158,7 +158,8 @@ def ending_fits(article: str, adjective: str, articles: frozenset[str] | None) -
     if word.endswith(("em", "en", "es")) or word in ("im", "zum", "vom", "am", "beim", "zur", "des", "dem", "den"):
         return adjective.endswith("en") or (word.endswith("es") and adjective.endswith("e"))
     weak = articles is not None and "dem" not in articles and "das" not in articles  # feminine or plural
-    if weak and (word.endswith("er") or "den" in (articles or ())):  # der neuen Frau, die neuen Frauen
+    is_plural = "den" in (articles or ()) and not is_singular(article)
+    if weak and (word.endswith("er") or is_plural):  # der neuen Frau, die neuen Frauen
         return adjective.endswith("en")
     return adjective.endswith(("e", "en"))
 
