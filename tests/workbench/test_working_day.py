@@ -153,7 +153,7 @@ def test_a_working_day(story: Story, tmp_path: Path) -> None:
     story.until(lambda: story.state(position) == "confirmed")
     page.keyboard.press("Control+Shift+F")
     page.select_option("#find-state", "reviewed")
-    story.until(lambda: page.inner_text("#find-hits").startswith("1 row"))
+    story.until(lambda: page.inner_text("#find-hits").startswith("1 of "))
     page.click("#find-close")
     assert serious(page) == []
     picture(page, "working-day")
