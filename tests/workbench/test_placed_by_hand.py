@@ -203,4 +203,29 @@ def test_undo_takes_typing_back_piece_by_piece_and_then_the_steps_before(story: 
     story.until(lambda: story.stored()[1]["target"] == before and story.stored()[1]["state"] == "draft")
     assert story.state(0) == "confirmed"
     page.keyboard.press("Control+z")  # nothing of what was typed is left: the step before it
-    story.until(lambda: story.state(0) == "draft")
+    story.until(lambda: story.state(0) != "confirmed")
+
+
+@pytest.mark.browser
+def test_terms_are_seen_in_the_source_and_inserted_by_key_and_by_mouse(story: Story) -> None:
+    page = story.open_text().page
+    with story.program() as client:
+        glossary = {"file": ("own.csv", b"quota,Fangquote\ncommittee,Komitee\n")}
+        client.post(f"/v1/projects/{story.project}/pairs", files=glossary, data={"kind": "glossary"})
+        found = client.get(f"{story.path}/terms").json()["rows"]
+    assert [(one["start"], one["end"], one["targets"]) for one in found["2"]] == [
+        (4, 13, ["Komitee"]),
+        (30, 36, ["Fangquote"]),
+    ]
+    story.reload()
+    story.until(lambda: page.evaluate("CSS.highlights.get('weitblick-term')?.size") == 4)
+    story.field(2).fill("Das ")
+    page.keyboard.press("Alt+g")
+    assert story.text(2) == "Das Komitee"
+    story.row(2).get_by_role("button", name="Fangquote").click()
+    assert story.text(2) == "Das KomiteeFangquote"
+    page.keyboard.press("Alt+g")
+    assert "The translation has its terms" in story.said()
+    story.row(2).locator(".source").hover(position={"x": 60, "y": 18})
+    story.until(lambda: story.row(2).locator(".source .w[title*='committee = Komitee (own.csv)']").count() == 1)
+    assert serious(page) == []

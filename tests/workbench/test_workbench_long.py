@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ pytestmark = pytest.mark.browser
 
 ROWS = 5000
 MOST_ELEMENTS = 120
+MOST_TASK = 50.0
+"""ms of the processor."""
+TASKS = ("RunTask", "ThreadControllerImpl::RunTask")
 
 
 @pytest.fixture
@@ -71,6 +75,28 @@ def test_scrolling_through_five_thousand_rows(long_story: Story) -> None:
         )
         assert seen is not None  # no empty space on the screen
         assert abs(int(seen) / ROWS - step / 12) < 0.05
+
+
+def worst_task(page: Any, act: Callable[[], Any], times: int) -> float:
+    """The longest task of the page while something is done, in ms of the processor: the machine may be busy."""
+    page.context.browser.start_tracing(page=page, categories=["toplevel", "devtools.timeline"])
+    for _ in range(times):
+        act()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    events = json.loads(page.context.browser.stop_tracing())["traceEvents"]
+    names = [one for one in events if one.get("name") == "thread_name"]
+    main = {(one["pid"], one["tid"]) for one in names if one["args"]["name"] == "CrRendererMain"}
+    tasks = [one for one in events if one.get("name") in TASKS and one.get("ph") == "X"]
+    spent = [one["tdur"] / 1000 for one in tasks if (one["pid"], one["tid"]) in main and "tdur" in one]
+    assert len(spent) > times
+    return float(max(spent))
+
+
+def test_no_task_is_long_while_five_thousand_rows_are_scrolled(long_story: Story) -> None:
+    page = open_rows(long_story, ROWS).page
+    page.wait_for_timeout(1000)
+    assert worst_task(page, lambda: page.mouse.wheel(0, 120), 20) < MOST_TASK
+    assert worst_task(page, lambda: page.evaluate("scrollBy({ top: 600, behavior: 'instant' })"), 20) < MOST_TASK
 
 
 def test_the_cursor_stays_in_a_row_that_is_scrolled_away(long_story: Story) -> None:

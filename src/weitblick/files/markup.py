@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,9 @@ TOKEN = re.compile(
 ATTRIBUTE = re.compile(r"([^\s=/\"'<>]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 
 Kind = Literal["text", "open", "close", "empty", "other"]
+
+
+TAG_END = re.compile(r"\s*/?>$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +116,18 @@ def text_of(token: Token) -> str:
 
 def with_attribute(tag: str, name: str, value: str) -> str:
     """A start tag with one attribute set; the others stay as they are written."""
-    quoted = html.escape(value, quote=True)
-    changed, count = re.subn(rf"(\s{re.escape(name)}\s*=\s*)(\"[^\"]*\"|'[^']*')", rf'\g<1>"{quoted}"', tag, count=1)
-    if count:
-        return changed
-    return re.sub(r"(\s*/?>)$", rf' {name}="{quoted}"\1', tag)
+    quoted = f'"{html.escape(value, quote=True)}"'
+    known = _attribute(name).search(tag)
+    if known is not None:
+        return tag[: known.start(1)] + quoted + tag[known.end() :]
+    end = TAG_END.search(tag)
+    return tag if end is None else f"{tag[: end.start()]} {name}={quoted}{tag[end.start() :]}"
+
+
+@cache
+def _attribute(name: str) -> re.Pattern[str]:
+    """An attribute of this name in a start tag; its group is the value with its quotes."""
+    return re.compile(rf"\s{re.escape(name)}\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 
 Role = Literal["pair", "alone", "word", "break", "through", "drop", "open", "close"]

@@ -127,11 +127,19 @@ class RowMasks:
                 return self._masks[document]
         sources = [segment.source for segment in self._store.segments(document)]
         mask = RowMask(self._read(document, sources), sources, self._language, self._alphabet)
+        self._keep(document, mask)
+        return mask
+
+    def remember(self, document: str, file: TranslatableFile) -> None:
+        """A document that was added just now, whose file need not be parsed again."""
+        read = file.read_for(self._language, self._alphabet)
+        self._keep(document, RowMask(read, file.document.sources, self._language, self._alphabet))
+
+    def _keep(self, document: str, mask: RowMask) -> None:
         with self._lock:
             self._masks[document] = mask
             while len(self._masks) > MOST_FILES:
                 self._masks.popitem(last=False)
-        return mask
 
     def forget(self, document: str) -> None:
         """A document that is gone."""

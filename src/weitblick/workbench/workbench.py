@@ -63,6 +63,7 @@ class Workbench:
     def add(self, project: str, name: str, read: TranslatableFile, file: bytes) -> str:
         """A new document of a file, which begins to fill with translations."""
         document = self.store.add_document(project, name, read.document.sentences, file, read.notes_of())
+        self.masks.remember(document, read)
         self.fill(document)
         return document
 
