@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from weitblick.files.inline_marks import PlacedFormat, follow
@@ -387,7 +387,8 @@ def _author(write: Write | None) -> tuple[str | None, str | None]:
 def _segment(row: tuple, comments: Sequence[Comment]) -> Segment:  # type: ignore[type-arg]
     position, source, target, state, metadata, *rest, placed = row
     by_hand = tuple(PlacedFormat(**one) for one in _parsed(placed or "[]", []))
-    return Segment(position, source, target, state, _parsed(metadata, {}), *rest, by_hand, tuple(comments))
+    segment = Segment(position, source, target, state, _parsed(metadata, {}), *rest)
+    return replace(segment, placed=by_hand, comments=tuple(comments))
 
 
 def _parsed(text: str, damaged: Any) -> Any:
