@@ -39,6 +39,7 @@ ARGUMENTS: dict[str, Sequence[str]] = {
     "data select": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv", "--source-has", "it"),
     "data antecedents": ("corpus/dev.en", "corpus/dev.de", "-o", "out"),
     "data pronouns": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv"),
+    "data decisions": ("corpus/dev.en", "corpus/dev.de", "-o", "out.tsv"),
     "data shortlist": ("corpus/dev.en", "corpus/dev.de", "-o", "out.txt"),
     "data discourse": ("out", "--documents", "2"),
     "judge sample": ("corpus/test.de", "corpus/test.de", "--source", "corpus/test.en", "-o", "form.html"),

@@ -9,6 +9,7 @@ import pytest
 from weitblick.checkpoints.installed import DEFAULT_MODEL
 from weitblick.explanation.explain import explain
 from weitblick.memory.store import Memory
+from weitblick.memory.terms import Term, Terms
 from weitblick.model.context_module import Bank
 from weitblick.text.address import form_of_address
 from weitblick.translation import driver
@@ -128,3 +129,18 @@ def test_a_document_keeps_to_one_form_of_address() -> None:
     sources = ["I love you.", "Are you tired?", "Click Save.", "You can open the file now."]
     targets = [str(target) for target in Translator.load().translate(sources).targets]
     assert len({*map(form_of_address, sources, targets)} - {None}) == 1
+
+
+def test_a_term_is_said_where_its_source_words_were_left_though_a_compound_has_it() -> None:
+    """What was approved says Dorschquote for the quota; the cod itself must not stay English for that."""
+    translator, memory = Translator.load(), Memory()
+    memory.add(*QUOTA)
+    source, terms = ["The quota for cod is too low."], Terms([Term("cod", "Dorsch", "g:1")])
+    (without,) = translator.translate(source, memory=memory).targets
+    assert without is not None
+    assert "Dorschquote" in without
+    assert "cod" in without.split()
+    (said,) = translator.translate(source, memory=memory, terms=terms).targets
+    assert said is not None
+    assert "Dorsch" in said.split()
+    assert "cod" not in said.split()

@@ -71,6 +71,10 @@ class TermCase:
     changed: set[int] = field(default_factory=set)
     settled: int = 0
 
+    def source_words(self, number: int) -> str:
+        """Those of an occurrence."""
+        return self.source[self.occurrences[number].start : self.occurrences[number].end]
+
 
 @dataclass(frozen=True)
 class Attempt:

@@ -108,11 +108,19 @@ class TermSearch:
 
     def _attempts(self, searcher: Searcher, cases: Sequence[TermCase]) -> list[Attempt]:
         """All terms that are not said, at their places; of places that overlap the first, the others come later."""
-        missing = [(case, own) for case in cases if (own := self._missing(case))]
+        missing = [(case, own) for case in cases if (own := self._missing(case) | self._copied(case))]
         attempts = []
         for (case, numbers), alignment in zip(missing, self._aligned(searcher, missing), strict=True):
             taken = 0
-            places = [(number, self._place(case, case.occurrences[number], alignment)) for number in numbers]
+            places = [(number, self._place(case, case.occurrences[number], alignment)) for number in sorted(numbers)]
+            rightly_said = numbers - self._missing(case)  # unless the copied word is what stands for the source words
+            places = [
+                (
+                    number,
+                    None if number in rightly_said and place and place.words != case.source_words(number) else place,
+                )
+                for number, place in places
+            ]
             case.handled |= {number for number, place in places if place is None}
             known = ((number, place) for number, place in places if place is not None)
             for number, place in sorted(known, key=lambda own: (own[1].begin, own[0])):
@@ -125,7 +133,7 @@ class TermSearch:
                     taken = place.end + 1
         return attempts
 
-    def _aligned(self, searcher: Searcher, missing: Sequence[tuple[TermCase, list[int]]]) -> list[Alignment]:
+    def _aligned(self, searcher: Searcher, missing: Sequence[tuple[TermCase, set[int]]]) -> list[Alignment]:
         texts = [case.text for case, _ in missing]
         targets = self.pipeline.encode_target(texts)
         found = []
@@ -136,18 +144,29 @@ class TermSearch:
             found.append(align_words(self.pipeline, (case.source, case.text), source, ids, own.weights))
         return found
 
-    def _missing(self, case: TermCase) -> list[int]:
+    def _copied(self, case: TermCase) -> set[int]:
+        """Occurrences whose source words stand in the translation as they are: *Dorschquote für cod* has the term, in a
+        compound, and not where it belongs."""
+        words = case.text.split()
+        left = (number for number in range(len(case.occurrences)) if number not in case.handled)
+        return {
+            number
+            for number in left
+            if case.source_words(number) in words and not any(term.is_kept for term in case.occurrences[number].terms)
+        }
+
+    def _missing(self, case: TermCase) -> set[int]:
         """Occurrences whose terms the translation does not say as often as the source."""
         left = [number for number in range(len(case.occurrences)) if number not in case.handled]
         if not left:
-            return []
+            return set()
         wanted: dict[tuple[Term, ...], int] = {}
         for occurrence in case.occurrences:
             wanted[occurrence.terms] = wanted.get(occurrence.terms, 0) + 1
         said = {terms: sum(self._well_said(term, case.text) for term in terms if not term.refused) for terms in wanted}
-        return [
+        return {
             number for number in left if said[case.occurrences[number].terms] < wanted[case.occurrences[number].terms]
-        ]
+        }
 
     def _place(self, case: TermCase, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
         place = TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
@@ -305,10 +324,15 @@ class TermSearch:
         case.changed |= {attempt.occurrence for attempt in change.attempts}
 
     def _said(self, case: TermCase, text: str) -> list[int]:
-        """Of each occurrence how often a text says its term, as far as the source has it so often."""
+        """Of each occurrence how often a text says its term, as far as the source has it so often; once less where the
+        source words stand there as they are."""
         wanted = Counter(own.terms for own in case.occurrences)
-        asked = (([term for term in own.terms if not term.refused] or own.terms, own) for own in case.occurrences)
-        return [min(wanted[own.terms], max(self._well_said(term, text) for term in terms)) for terms, own in asked]
+        words, found = text.split(), []
+        for number, own in enumerate(case.occurrences):
+            terms = [term for term in own.terms if not term.refused] or own.terms
+            often = min(wanted[own.terms], max(self._well_said(term, text) for term in terms))
+            found.append(often - (case.source_words(number) in words and not terms[0].is_kept))
+        return found
 
     def _well_said(self, term: Term, text: str) -> int:
         """How often a translation says a term, behind an article that goes with it if there is one."""
