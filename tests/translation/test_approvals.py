@@ -275,8 +275,10 @@ def test_a_stream_follows_what_is_confirmed():
 
 
 def test_a_model_without_a_pointer_says_how_to_train_one():
+    ours = translator(share=None)
+    ours.borrows = False
     with pytest.raises(UserError, match=r"no pointer.*weitblick train"):
-        translator(share=None).translate(document(), memory=approved())
+        ours.translate(document(), memory=approved())
 
 
 def test_a_pointer_is_saved_with_its_model(tmp_path):

@@ -122,13 +122,11 @@ def test_an_input_is_not_written_over(folder, tmp_path):
 
 
 BAD = [
-    (["translate", "@d.en", "-m", "@plain", "--memory", "@m.tsv"], "no pointer"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@d.en"], "no target side"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@broken.tmx"], "broken.tmx:2"),
     (["translate", "@d.en", "-m", "@pointing", "--memory", "@empty.tsv"], "empty.tsv"),
     (["postedit", "@d.en", "-m", "@pointing"], "has no reference"),
     (["postedit", "@d.en", "@d.de", "-m", "@pointing", "--trials", "0"], "trials"),
-    (["postedit", "@d.en", "@d.de", "-m", "@plain"], "no pointer"),
     (["postedit", "@d.en", "@d.de", "-m", "@pointing", "--systems", "some"], "unknown system 'some'"),
 ]
 

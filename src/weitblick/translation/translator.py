@@ -167,9 +167,9 @@ class Translator:
         return TranslatedDocument.of(document, found)
 
     def pointer_for(self, units: Sequence[Unit], options: TranslationOptions) -> Approved | None:
-        """What these units may point at: the memory's pairs, and the locked sentences of their documents."""
-        able = self.borrows or self.model.pointer is not None
-        if options.memory is None and not (able and any(unit.locked for unit in units)):
+        """What these units may point at: the memory's pairs, and the locked sentences of their documents. For the sake
+        of these alone a model without a pointer borrows none."""
+        if options.memory is None and (self.model.pointer is None or not any(unit.locked for unit in units)):
             return None
         return self.approvals.pointer_for(units, options.memory, locked=options.context)
 

@@ -363,8 +363,7 @@ class Workbench:
 
     def _stop(self, document: str) -> None:
         self.stop_improving(document)
-        running = self._filling.pop(document, None)
-        if running is not None:
+        if (running := self._filling.pop(document, None)) is not None:
             running.cancel()
         self._cursors.pop(document, None)
         self.masks.forget(document)
