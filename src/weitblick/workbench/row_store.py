@@ -386,10 +386,9 @@ def _author(write: Write | None) -> tuple[str | None, str | None]:
 
 def _segment(row: tuple, comments: Sequence[Comment]) -> Segment:  # type: ignore[type-arg]
     position, source, target, state, metadata, *rest, placed = row
-    segment = Segment(position, source, target, state, _parsed(metadata, {}), *rest, comments=tuple(comments))
-    if not placed:
-        return segment
-    return replace(segment, placed=tuple(PlacedFormat(**one) for one in _parsed(placed, [])))
+    formats = tuple(PlacedFormat(**one) for one in _parsed(placed, [])) if placed else ()
+    segment = Segment(position, source, target, state, _parsed(metadata, {}), *rest)
+    return replace(segment, placed=formats, comments=tuple(comments))
 
 
 def _parsed(text: str, damaged: Any) -> Any:
