@@ -86,7 +86,8 @@ def take(page: Any, letter: Path, output: Path) -> None:
     changed.locator(".mirror .new").first.scroll_into_view_if_needed()
     box = changed.locator(".mirror .new").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_selector("#word-panel .probability", state="attached")  # folded up, for researchers
+    word = changed.locator(".mirror .new").first.get_attribute("data-text")
+    page.wait_for_function("word => document.getElementById('word-panel').innerText.startsWith(word)", arg=word)
     shoot("workbench.png")
     page.evaluate("document.getElementById('theme-button').click()")
     shoot("workbench-dark.png")

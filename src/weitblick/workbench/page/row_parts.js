@@ -54,7 +54,7 @@ export function buildParts(position) {
     badge,
     review,
     tags: buildTags(),
-    terms: element("p", { class: "missing", hidden: true }),
+    terms: element("p", { class: "row-terms", hidden: true }),
     difference: element("div", { class: "difference", hidden: true }),
     comments: element("div", { class: "comments", role: "group", "aria-label": `Comments on row ${position + 1}`, hidden: true }),
     tools: element("span", { class: "row-tools" }, review, comment),

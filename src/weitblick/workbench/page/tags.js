@@ -18,7 +18,7 @@ const PATIENCE = 300; // ms that the cursor rests in a row before it is asked wh
 export const buildTags = () => ({
   overlay: element("div", { class: "tag-marks", "aria-hidden": "true", hidden: true }),
   missing: element("p", { class: "missing", hidden: true }),
-  chips: element("p", { class: "missing", hidden: true }),
+  chips: element("p", { class: "row-formats", hidden: true }),
   formats: element("span", { class: "badge", hidden: true }),
 });
 
