@@ -149,8 +149,7 @@ def test_pointing_at_words_leaves_the_status_line_alone(story: Story) -> None:
     page = story.open_text().page
     story.field(0).click()
     story.field(0).press("Control+Shift+Enter")
-    assert story.said() == "Row 1 confirmed."
-    story.until(lambda: story.said() == "No other sentence changed.")  # the last news of it
+    story.until(lambda: story.said() == "No other sentence changed.")  # the last news of what was confirmed
     story.point_at_source(1)
     page.wait_for_selector("#word-panel .context-card", state="attached")
     assert story.said() == "No other sentence changed."
