@@ -148,8 +148,16 @@ def test_rows_do_not_jump_when_a_word_is_looked_at(story: Story) -> None:
 def test_pointing_at_words_leaves_the_status_line_alone(story: Story) -> None:
     page = story.open_text().page
     story.field(0).click()
+    told = page.evaluate_handle(
+        """() => {
+          const line = document.getElementById("announcement"), told = [];
+          new MutationObserver(() => told.push(line.innerText)).observe(line, { childList: true, subtree: true });
+          return told;
+        }"""
+    )
     story.field(0).press("Control+Shift+Enter")
     story.until(lambda: story.said() == "No other sentence changed.")  # the last news of what was confirmed
+    assert "Row 1 confirmed." in told.json_value()  # which may be gone before anybody looks
     story.point_at_source(1)
     page.wait_for_selector("#word-panel .context-card", state="attached")
     assert story.said() == "No other sentence changed."
