@@ -75,6 +75,11 @@ class TermCase:
         """Those of an occurrence."""
         return self.source[self.occurrences[number].start : self.occurrences[number].end]
 
+    def is_copied(self, number: int, text: str) -> bool:
+        """Whether a translation has them as they are, and should not."""
+        kept = any(term.is_kept for term in self.occurrences[number].terms)
+        return not kept and self.source_words(number) in text.split()
+
 
 @dataclass(frozen=True)
 class Attempt:

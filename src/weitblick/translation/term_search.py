@@ -108,22 +108,18 @@ class TermSearch:
 
     def _attempts(self, searcher: Searcher, cases: Sequence[TermCase]) -> list[Attempt]:
         """All terms that are not said, at their places; of places that overlap the first, the others come later."""
-        missing = [(case, own) for case in cases if (own := self._missing(case) | self._copied(case))]
+        missing = [(case, own) for case in cases if (own := self._missing(case))]
         attempts = []
         for (case, numbers), alignment in zip(missing, self._aligned(searcher, missing), strict=True):
             taken = 0
-            places = [(number, self._place(case, case.occurrences[number], alignment)) for number in sorted(numbers)]
-            rightly_said = numbers - self._missing(case)  # unless the copied word is what stands for the source words
-            places = [
-                (
-                    number,
-                    None if number in rightly_said and place and place.words != case.source_words(number) else place,
-                )
-                for number, place in places
-            ]
-            case.handled |= {number for number, place in places if place is None}
-            known = ((number, place) for number, place in places if place is not None)
-            for number, place in sorted(known, key=lambda own: (own[1].begin, own[0])):
+            places = {number: self._place(case, case.occurrences[number], alignment) for number in numbers}
+            known = {
+                number: place
+                for number, place in places.items()
+                if place is not None and (not numbers[number] or place.words == case.source_words(number))
+            }
+            case.handled |= places.keys() - known.keys()
+            for number, place in sorted(known.items(), key=lambda own: (own[1].begin, own[0])):
                 if place.begin < taken:
                     continue
                 case.handled.add(number)
@@ -133,7 +129,7 @@ class TermSearch:
                     taken = place.end + 1
         return attempts
 
-    def _aligned(self, searcher: Searcher, missing: Sequence[tuple[TermCase, set[int]]]) -> list[Alignment]:
+    def _aligned(self, searcher: Searcher, missing: Sequence[tuple[TermCase, dict[int, bool]]]) -> list[Alignment]:
         texts = [case.text for case, _ in missing]
         targets = self.pipeline.encode_target(texts)
         found = []
@@ -144,29 +140,17 @@ class TermSearch:
             found.append(align_words(self.pipeline, (case.source, case.text), source, ids, own.weights))
         return found
 
-    def _copied(self, case: TermCase) -> set[int]:
-        """Occurrences whose source words stand in the translation as they are: *Dorschquote für cod* has the term, in a
-        compound, and not where it belongs."""
-        words = case.text.split()
-        left = (number for number in range(len(case.occurrences)) if number not in case.handled)
-        return {
-            number
-            for number in left
-            if case.source_words(number) in words and not any(term.is_kept for term in case.occurrences[number].terms)
-        }
-
-    def _missing(self, case: TermCase) -> set[int]:
-        """Occurrences whose terms the translation does not say as often as the source."""
+    def _missing(self, case: TermCase) -> dict[int, bool]:
+        """Occurrences whose terms the translation does not say as often as the source; True of those that it does say,
+        though their source words stand in it as they are: *Dorschquote für cod* has *Dorsch*, and not for the cod."""
         left = [number for number in range(len(case.occurrences)) if number not in case.handled]
         if not left:
-            return set()
-        wanted: dict[tuple[Term, ...], int] = {}
-        for occurrence in case.occurrences:
-            wanted[occurrence.terms] = wanted.get(occurrence.terms, 0) + 1
+            return {}
+        wanted = Counter(occurrence.terms for occurrence in case.occurrences)
         said = {terms: sum(self._well_said(term, case.text) for term in terms if not term.refused) for terms in wanted}
-        return {
-            number for number in left if said[case.occurrences[number].terms] < wanted[case.occurrences[number].terms]
-        }
+        enough = {terms: said[terms] >= wanted[terms] for terms in wanted}
+        found = {number: enough[case.occurrences[number].terms] for number in left}
+        return {number: own for number, own in found.items() if not own or case.is_copied(number, case.text)}
 
     def _place(self, case: TermCase, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
         place = TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
@@ -327,11 +311,11 @@ class TermSearch:
         """Of each occurrence how often a text says its term, as far as the source has it so often; once less where the
         source words stand there as they are."""
         wanted = Counter(own.terms for own in case.occurrences)
-        words, found = text.split(), []
+        found = []
         for number, own in enumerate(case.occurrences):
             terms = [term for term in own.terms if not term.refused] or own.terms
             often = min(wanted[own.terms], max(self._well_said(term, text) for term in terms))
-            found.append(often - (case.source_words(number) in words and not terms[0].is_kept))
+            found.append(often - case.is_copied(number, text))
         return found
 
     def _well_said(self, term: Term, text: str) -> int:
