@@ -112,7 +112,7 @@ def test_what_is_held_out_is_the_suite_and_not_the_corpus(tmp_path: Path) -> Non
         ("its: {source: '(', sets: [[a, b]]}", "no regular expression"),
         ("its: {source: its, sets: [[a]]}", r"its\.sets\.0"),
         ("its: {source: its, sets: [[a, b]], words: []}", r"its\.words"),
-        ("- its", "dictionary"),
+        ("- its", "names no kinds of decisions"),
         ("a: [", "cannot be read"),
     ],
 )

@@ -25,7 +25,7 @@ PART_WORDS = 4096
 
 
 @dataclass(frozen=True)
-class Tree:
+class PrefixTree:
     """The words that a decoder reads to predict some rows, each once: words, depths, ends [n] of the nodes; paths: of
     each row the nodes behind which its words are predicted."""
 
@@ -35,7 +35,7 @@ class Tree:
     paths: list[list[int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Tree:
+    def of(cls, rows: Sequence[Sequence[int]]) -> PrefixTree:
         """The tree of some rows of words, none of them empty."""
         tree = cls(paths=[[]] * len(rows))
         path: list[int] = []
@@ -59,7 +59,9 @@ class Tree:
             self.ends[node] = len(self.words)
 
 
-def tree_states(model: Transformer, trees: Sequence[Tree], encoder_states: Tensor, source_layout: Layout) -> Tensor:
+def tree_states(
+    model: Transformer, trees: Sequence[PrefixTree], encoder_states: Tensor, source_layout: Layout
+) -> Tensor:
     """[T, d] the decoder's final states at all nodes of trees, each over the states of its own source."""
     device = encoder_states.device
     words, depths, ends = (
@@ -110,7 +112,7 @@ def score_alternatives(
     for place, number in enumerate(numbers):
         members.setdefault(number, []).append(place)
     chosen = list(members)
-    trees = [Tree.of([rows[place] for place in members[number]]) for number in chosen]
+    trees = [PrefixTree.of([rows[place] for place in members[number]]) for number in chosen]
     scores = [0.0] * len(rows)
     sizes = [len(tree.words) + int(sources.lengths[number]) for tree, number in zip(trees, chosen, strict=True)]
     for part in runs(sizes, PART_WORDS):

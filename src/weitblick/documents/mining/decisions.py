@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +18,10 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from weitblick.common.errors import UserError
+from weitblick.common.errors import UserError, explain
 from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.document import Document
-from weitblick.documents.mining.pronouns import LONGEST, balanced
+from weitblick.documents.mining.pronouns import LONGEST, balanced, excerpt, item_of_last
 from weitblick.documents.splits import share_of
 
 WORD = re.compile(r"\w+")
@@ -70,12 +70,6 @@ class DecisionSite:
         others = (word for number, word in enumerate(self.words) if number != self.choice)
         return tuple(target[: self.start] + word + target[end:] for word in others)
 
-    def excerpt(self, before: int | None) -> Document:
-        """The sentence with so many before it, or all, as a document."""
-        first = 0 if before is None else max(0, self.sentence - before)
-        sentences = self.document.sentences[first : self.sentence + 1]
-        return replace(self.document, id=f"{self.document.id}.{self.sentence + 1}", sentences=sentences)
-
 
 class DecisionFinder:
     """Finds the sites of one kind of decision in a document."""
@@ -120,15 +114,14 @@ def read_decision_kinds(path: str | None = None) -> dict[str, DecisionKind]:
     """Those of a file; of the one that comes with us if none is named."""
     where = Path(path) if path is not None else files(__package__).joinpath("decisions.de.yaml")
     try:
-        text = where.read_text("utf-8")
-        return TypeAdapter(dict[str, DecisionKind]).validate_python(yaml.safe_load(text))
+        kinds = yaml.safe_load(where.read_text("utf-8"))
+        if not isinstance(kinds, dict):
+            raise UserError("names no kinds of decisions", where=str(where), remedy="see docs/models.md")
+        return TypeAdapter(dict[str, DecisionKind]).validate_python(kinds)
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         raise UserError(f"cannot be read: {error}", where=str(where), remedy="name a YAML file of decisions") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        message = f"{place}: {first['msg']}" if place else first["msg"]
-        raise UserError(message, where=str(where), remedy="see docs/your-language.md") from None
+        raise explain(error, str(where), remedy="see docs/models.md") from None
 
 
 def mine_decisions(
@@ -158,7 +151,10 @@ def mine_decisions(
                 elif site.tested:
                     tested[finder.name].append(_item(finder.name, site, before))
     chosen, counts = _chosen(finders, sites, most, undecided, draw)
-    made = [site.excerpt(None if number < whole else before) for number, site in enumerate(chosen)]
+    made = [
+        excerpt(site.document, site.sentence, site.sentence if number < whole else before)
+        for number, site in enumerate(chosen)
+    ]
     draw.shuffle(made)
     suite = [item for finder in finders for item in balanced(tested[finder.name], seed, finder.columns)]
     return DecisionCorpus(made, counts, suite)
@@ -189,15 +185,5 @@ def _chosen(
 
 
 def _item(name: str, site: DecisionSite, before: int) -> ContrastItem:
-    document = site.excerpt(before)
-    return ContrastItem(
-        id=document.id,
-        source=tuple(document.sources),
-        target=tuple(document.targets),
-        sentence=len(document.sentences) - 1,
-        reference=document.targets[-1] or "",
-        contrastive=site.variants(),
-        phenomenon=name,
-        direction="past",
-        pronoun=f"{name} {site.choice + 1}",
-    )
+    document = excerpt(site.document, site.sentence, before)
+    return item_of_last(document, site.variants(), phenomenon=name, pronoun=f"{name} {site.choice + 1}")

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from weitblick.documents.contrast import ContrastItem
 from weitblick.documents.discourse.german import GENDERS, PRONOUN, Case, Gender, Noun, english_nouns
@@ -77,11 +78,25 @@ class PronounSite:
         form = form.capitalize() if self.word[0].isupper() else form
         return target[: self.start] + form + target[self.start + len(self.word) :]
 
-    def excerpt(self, before: int) -> Document:
-        """The sentence with so many before it, as a document."""
-        first = max(0, self.sentence - before)
-        sentences = self.document.sentences[first : self.sentence + 1]
-        return replace(self.document, id=f"{self.document.id}.{self.sentence + 1}", sentences=sentences)
+
+def excerpt(document: Document, sentence: int, before: int) -> Document:
+    """A sentence of a document with so many before it, as a document."""
+    sentences = document.sentences[max(0, sentence - before) : sentence + 1]
+    return replace(document, id=f"{document.id}.{sentence + 1}", sentences=sentences)
+
+
+def item_of_last(document: Document, contrastive: Iterable[str], **known: Any) -> ContrastItem:
+    """The last sentence of a document as an item of a suite, and what else is known of it."""
+    return ContrastItem(
+        id=document.id,
+        source=tuple(document.sources),
+        target=tuple(document.targets),
+        sentence=len(document.sentences) - 1,
+        reference=document.targets[-1] or "",
+        contrastive=tuple(contrastive),
+        direction="past",
+        **known,
+    )
 
 
 def find_pronouns(document: Document) -> Iterator[PronounSite]:
@@ -122,19 +137,13 @@ def noun_distance(site: PronounSite, nouns: Mapping[str, Noun]) -> int | None:
 
 
 def contrast_item(site: PronounSite, before: int, nouns: Mapping[str, Noun]) -> ContrastItem:
-    document = site.excerpt(before)
     others = (gender for gender in GENDERS if gender != site.gender)
     place = "opening" if site.opening else "subject" if site.case == "nominative" else "object"
-    return ContrastItem(
-        id=document.id,
-        source=tuple(document.sources),
-        target=tuple(document.targets),
-        sentence=len(document.sentences) - 1,
-        reference=document.targets[-1] or "",
-        contrastive=tuple(site.variant(gender) for gender in others),
+    return item_of_last(
+        excerpt(site.document, site.sentence, before),
+        (site.variant(gender) for gender in others),
         distance=noun_distance(site, nouns),
         phenomenon=f"{place}, no noun" if site.expletive else place,
-        direction="past",
         pronoun=PRONOUN["nominative"][site.gender],
     )
 
@@ -197,7 +206,10 @@ def mine_pronouns(
     sites = [*kept, *draw.sample(of_none, without), *draw.sample(of_noun, min(wanted - without, len(of_noun)))]
     counts = Counter(PRONOUN["nominative"][site.gender] for site in sites)
     draw.shuffle(sites)
-    chosen = [site.excerpt(site.sentence if number < whole else before) for number, site in enumerate(sites)]
+    chosen = [
+        excerpt(site.document, site.sentence, site.sentence if number < whole else before)
+        for number, site in enumerate(sites)
+    ]
     draw.shuffle(chosen)
     return PronounCorpus(
         chosen,
