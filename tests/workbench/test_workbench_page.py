@@ -264,6 +264,30 @@ def test_a_row_is_saved_where_it_stands_while_another_project_is_on_its_way(stor
     assert "Not saved" not in story.said()
 
 
+def test_a_file_goes_to_the_project_that_was_chosen_while_that_is_on_its_way(story: Story, tmp_path: Path) -> None:
+    """Also where a project was empty, so that files could be dropped before the other one was there."""
+    page = story.page
+    file = tmp_path / "dropped.txt"
+    file.write_text("The report is ready.\n", "utf-8")
+    with story.program() as client:
+        empty, other = (client.post("/v1/projects", json={"name": name}).json()["id"] for name in ("Empty", "Other"))
+    page.reload()
+    page.wait_for_selector(f"#project-select option[value='{other}']", state="attached")
+    page.select_option("#project-select", empty)
+    page.wait_for_selector("#welcome:not([hidden])")
+    held: list[Any] = []
+    page.route(f"**/v1/projects/{other}", lambda route: held.append(route), times=1)
+    page.select_option("#project-select", other)
+    story.until(lambda: bool(held))
+    page.set_input_files("#file-input", file)
+    held.pop().continue_()
+    page.wait_for_selector("#rows tr[data-position]")
+    with story.program() as client:
+        named = [[one["name"] for one in client.get(f"/v1/projects/{id}").json()["documents"]] for id in (empty, other)]
+    assert named == [[], ["dropped.txt"]]
+    assert page.input_value("#project-select") == other
+
+
 def test_changed_rows_are_settled_with_single_keys(story: Story) -> None:
     page = story.open_text().page
     before = story.text(2)

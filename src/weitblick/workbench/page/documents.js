@@ -10,9 +10,9 @@ import { forgetWord } from "./explain.js";
 import { forgetFind } from "./find.js";
 import { drawChosen } from "./row_acts.js";
 import { drawRows } from "./rows.js";
-import { LATEST_DOCUMENT, openProject } from "./projects.js";
+import { LATEST_DOCUMENT, chosenProject, openProject } from "./projects.js";
 import { drafts, recover, shown, tab, takeRows } from "./saving.js";
-import { ask, attempt, documentPath, projectPath } from "./server.js";
+import { ask, attempt, documentPath } from "./server.js";
 import { change, isApproved, isChanged, say, state, tell, warn } from "./store.js";
 import { loadTags } from "./tags.js";
 import { loadTermMarks } from "./term_marks.js";
@@ -155,12 +155,13 @@ function tellImproving({ done, total }) {
 
 /* ---- adding ---- */
 
-/** Adds a document and shows it. @param {object} body @param {string} name */
+/** Adds a document to the project that was chosen, also while that is being opened, and shows it. @param {object} body @param {string} name */
 function addDocument(body, name) {
   say(`Reading ${name} …`);
   return attempt(`${name} is not added`, async () => {
-    const added = await ask("POST", `${projectPath()}/documents`, body);
-    await openProject(/** @type {string} */ (state.project), added.id);
+    const project = await chosenProject();
+    const added = await ask("POST", `/v1/projects/${project}/documents`, body);
+    await openProject(project, added.id);
     say(`${added.name}: ${count(added.rows.length, "sentence", "sentences")}.`);
     if (added.notes.length) warn(added.notes.join(" "));
   });
@@ -230,7 +231,7 @@ export function setUpDocuments() {
 /** The document, or where one is added. */
 export function drawDocument() {
   const isShown = state.document !== null && state.rowsOf === state.document;
-  $("welcome").hidden = state.document !== null;
+  $("welcome").hidden = state.document !== null || state.project === null;
   $("sheet").hidden = $("export-button").hidden = $("panel").hidden = !isShown;
   $("back-line").hidden = !state.left;
   $("back-button").textContent = state.left ? `Back to ${state.left.name}` : "";

@@ -30,15 +30,23 @@ export async function loadProjects() {
   });
 }
 
-let openings = 0; // counts them: of two projects that were chosen, the later is opened, whichever answer comes first
+/** Opening the project that was chosen last: of two that were chosen, the later is opened, whichever answer comes first.
+ * @type {Promise<void>} */
+let opening = Promise.resolve();
 
 /** Opens a project, and of its documents this one, or the one in the address, or the one
  * that was open last, or the latest. Until that can be shown, what is shown stays open, and can be worked on.
  * @param {string} project @param {string} [document] */
-export async function openProject(project, document = location.hash.slice(1)) {
-  const opening = ++openings;
+export function openProject(project, document = location.hash.slice(1)) {
+  const own = showProject(project, document, () => opening === own);
+  opening = own;
+  return own;
+}
+
+/** @param {string} project @param {string} document @param {() => boolean} isLatest */
+async function showProject(project, document, isLatest) {
   const [projects, { documents }] = await Promise.all([ask("GET", "/v1/projects"), ask("GET", `/v1/projects/${project}`)]);
-  if (opening !== openings) return;
+  if (!isLatest()) return;
   localStorage.setItem(LATEST, project);
   const called = (/** @type {string | null} */ name) => documents.find((/** @type {{ id: string }} */ { id }) => id === name);
   const chosen = called(document) ?? called(localStorage.getItem(LATEST_DOCUMENT + project)) ?? documents.at(-1);
@@ -49,15 +57,26 @@ export async function openProject(project, document = location.hash.slice(1)) {
   });
 }
 
+/** The project that is open once the one that was chosen last is, which may be on its way. */
+export async function chosenProject() {
+  /** @type {Promise<void>} */
+  let awaited;
+  do {
+    awaited = opening;
+    await awaited.catch(() => {}); // whoever chose it is told; the one before stays open
+  } while (awaited !== opening);
+  return /** @type {string} */ (state.project);
+}
+
 async function addProject() {
   const { id } = await ask("POST", "/v1/projects", { name: `Project ${state.projects.length + 1}` });
   await openProject(id);
-  await showProject();
+  await showDetails();
 }
 
 /* ---- the dialog ---- */
 
-async function showProject() {
+async function showDetails() {
   const of = (/** @type {string} */ what) => ask("GET", `${projectPath()}${what}`);
   const [project, pairs, ignored, rules] = await Promise.all([of(""), of("/pairs"), of("/ignored"), of("/rules")]);
   change((now) => (now.details = { ...project, pairs, ignored, rules }));
@@ -81,7 +100,7 @@ function importPairs(kind, file) {
   form.append("kind", kind);
   return attempt(`${file.name} is not imported`, async () => {
     const { pairs } = await ask("POST", `${projectPath()}/pairs`, form);
-    await showProject();
+    await showDetails();
     loadTermMarks();
     say(`${count(pairs, "pair", "pairs")} imported.`);
   });
@@ -91,7 +110,7 @@ function importPairs(kind, file) {
 function removeTerm({ id, source }) {
   return attempt(`${source} is not removed`, async () => {
     await ask("DELETE", `${projectPath()}/pairs/${id}`);
-    await showProject();
+    await showDetails();
     loadTermMarks();
     say(`${source} is no longer a term.`);
   });
@@ -119,7 +138,7 @@ export function setUpProjects() {
     await attempt("The project cannot be opened", () => (value ? openProject(value) : addProject()));
     change(() => (drawnChoice = [])); // what the select shows is what is open
   });
-  $("project-button").addEventListener("click", () => attempt("The project cannot be shown", showProject));
+  $("project-button").addEventListener("click", () => attempt("The project cannot be shown", showDetails));
 }
 
 /* ---- drawing ---- */
@@ -163,7 +182,7 @@ function detailParts(project) {
     importing("memory", "Memory", "approved translations: TMX, TSV or JSONL"),
     importing("glossary", "Glossary", "terms in two columns: TSV or CSV"),
     ...(terms.length ? [element("ul", { class: "glossary", "aria-label": "Terms", tabindex: 0 }, ...terms.map(termRow))] : []),
-    ...checkParts(project, showProject),
+    ...checkParts(project, showDetails),
     ...(confirmed ? [element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX"))] : []),
     element(
       "p",
