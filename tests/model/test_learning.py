@@ -9,7 +9,7 @@ import torch
 from weitblick.checkpoints.folder import build
 from weitblick.common.recipe import ContextSection, ContextStageSection, DropoutSection, ModelSection
 from weitblick.model.batch import Batch, pack_pairs
-from weitblick.model.context import ContextOptions
+from weitblick.model.context_module import ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.loss import smoothed_cross_entropy, token_log_probabilities
 from weitblick.training.update import Optimiser
