@@ -14,7 +14,7 @@ from weitblick.model.batch import Batch, IdLists, Layout, Packed, Pairs
 from weitblick.model.context import Context, ModelOutput, Shared, Sides, Sources
 from weitblick.model.context_module import PLAIN, Bank, ContextModule, ContextOptions, ContextResult, Projected
 from weitblick.model.modifiers import WordChoice, joined_sets
-from weitblick.model.output import Pointer, Softmax, WordDistribution
+from weitblick.model.output import Softmax, WordDistribution
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
@@ -128,12 +128,12 @@ class DocumentModel(nn.Module):
         assert self.context is not None
         return self.context.project(*self.states_offered(sources, states, targets))
 
-    def context_from(self, projected: Sequence[Projected], pointer: Pointer | None = None) -> Context | None:
+    def context_from(self, projected: Sequence[Projected]) -> Context | None:
         """What sentences that were projected before offer."""
         if self.context is None or not projected:
-            return None if pointer is None else Context(pointer=pointer)
+            return None
         together = Projected.together(projected)
-        return Context(together.layout, self.context.bank(together), pointer=pointer)
+        return Context(together.layout, self.context.bank(together))
 
     def states_offered(
         self, sources: Sources, states: Tensor, targets: IdLists | None

@@ -243,7 +243,7 @@ def _new_model(recipe: Recipe, context: ContextSection, pipeline: TextPipeline) 
         model = build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
     except ValueError as error:
         raise UserError(str(error), remedy="change the recipe") from None
-    model.decide_between([pipeline.single_pieces(words, "target", "context.decides") for words in context.decides])
+    model.decide_between([pipeline.single_pieces(words, "context.decides") for words in context.decides])
     return model
 
 
