@@ -49,7 +49,7 @@ class Passes:
     def targets(self) -> list[list[int]]:
         return self._targets
 
-    def search_asked(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search_variants(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """What was asked for comes second: a search prefers what it said before."""
         self.asked += sources
         symbols = symbols_of(self.pipeline)

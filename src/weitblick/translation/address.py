@@ -26,7 +26,7 @@ class Searcher(Protocol):
     @property
     def units(self) -> Sequence[Unit]: ...
     def targets(self) -> list[list[int]]: ...
-    def search_asked(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search_variants(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """All hypotheses of a search for some units with these sources."""
 
 
@@ -62,7 +62,7 @@ class Address:
         if not wrong:
             return {}
         sources = [[self.symbols[form], *units[number].source] for number, form in wrong.items()]
-        searched = searcher.search_asked(list(wrong), sources)
+        searched = searcher.search_variants(list(wrong), sources)
         return {
             number: self._ranked(units[number], form, [*own, *found[number]])[: len(found[number])]
             for (number, form), own in zip(wrong.items(), searched, strict=True)

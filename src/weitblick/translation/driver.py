@@ -271,7 +271,7 @@ class Passes:
         changed = given | self.term_search.follow(self, given)
         return [changed.get(number, []) for number in range(len(found))]
 
-    def search_asked(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search_variants(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """All hypotheses of a search for some units with these sources (see `address`)."""
         chosen = self.readers.choose(numbers)
         asked = Sources(sources, chosen.documents.tolist(), chosen.positions.tolist(), chosen.device)
