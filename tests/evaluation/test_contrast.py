@@ -11,6 +11,7 @@ import pytest
 import torch
 from word_pipeline import WordPipeline, small_model
 
+from tests.plain_formulas import token_log_probabilities
 from weitblick.common.errors import UserError
 from weitblick.common.recipe import ContextSection
 from weitblick.documents.contrast import ContrastItem
@@ -19,7 +20,6 @@ from weitblick.evaluation.scoring import Candidate, ScoringDocument, reading_ord
 from weitblick.evaluation.suites import read_suite
 from weitblick.model.batch import Batch, pack_pairs
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.loss import token_log_probabilities
 from weitblick.text.base import EOS
 from weitblick.translation.translator import Translator
 

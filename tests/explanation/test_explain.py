@@ -7,6 +7,7 @@ import pytest
 import torch
 from synthetic_explanation import STORY
 
+from tests.plain_formulas import token_log_probabilities
 from weitblick.checkpoints.folder import build
 from weitblick.common.recipe import ContextSection, ModelSection, TextSection
 from weitblick.documents.document import Document, Sentence
@@ -16,7 +17,6 @@ from weitblick.explanation.schema import DocumentTranslations, Explanation, text
 from weitblick.explanation.storage import from_json, to_json
 from weitblick.model.batch import Batch, pack_pairs
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.loss import token_log_probabilities
 from weitblick.model.modifiers import WordChoice
 from weitblick.model.output import Softmax, WordDistribution
 from weitblick.text.base import TextPipeline

@@ -11,13 +11,12 @@ from typer.testing import CliRunner
 from weitblick.cli.main import app
 from weitblick.cli.options import languages_of
 from weitblick.common.errors import UserError
-from weitblick.files.checks.findings import Checked, Finding, Ignored, Limits, Row
+from weitblick.files.checks.findings import Checked, Finding, Ignored, Limits, Row, missed_terms
 from weitblick.files.checks.languages import wrong_language
 from weitblick.files.checks.numerals import converted
 from weitblick.files.checks.own_rules import EndlessRuleError, OwnRule, OwnRules, check_rule, read_rules
 from weitblick.files.checks.rows import rows_of_bilingual, rows_of_pair
 from weitblick.files.checks.rules import ROW_RULES, check
-from weitblick.files.checks.terms import missed_terms
 from weitblick.memory.glossary import Glossary, Term
 
 GERMAN = Checked("en", "de")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,8 +11,8 @@ from torch import Tensor
 
 from weitblick.checkpoints.folder import build
 from weitblick.common.recipe import ContextSection, ContextStageSection, ModelSection
-from weitblick.model.batch import Batch, Layout, Pairs, pack_pairs, pack_source, pack_target
-from weitblick.model.context import ContextOptions
+from weitblick.model.batch import Batch, Layout, Packed, Pairs, pack_pairs, pack_source, pack_target
+from weitblick.model.context_module import ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.loss import smoothed_cross_entropy
 
@@ -278,12 +279,6 @@ def test_stage_two_of_zhang_trains_the_new_parameters_alone(integration: str) ->
         assert torch.equal(parameter, before[name]) == name.startswith("sentence."), name
 
 
-def test_the_share_of_the_context_has_a_floor() -> None:
-    for row in ROWS[:4]:
-        output = model_of(row)(the_batch(), ContextOptions(floor=0.9))
-        assert (output.context.gate[output.context.present] <= 0.1).all()
-
-
 def test_gates_start_open_or_shut() -> None:
     for row in ROWS[:4]:
         gates = [model_of(row, gate_start=start)(the_batch()).context for start in (0.0, 4.0)]
@@ -319,8 +314,11 @@ def test_context_of_another_document() -> None:
         model, batch = model_of(row), the_batch()
         other = Batch(pairs_of(texts(7, SOURCE), texts(8, TARGET))).current
         bank = model.offer(other.source, other.target)
-        documents = torch.full((batch.current.sentences,), 2)
-        output = model(batch, ContextOptions(documents=documents), context=bank)
+        sides = (batch.current.source, batch.current.target)
+        third = (
+            Packed(one.tokens, replace(one.layout, documents=torch.full_like(one.layout.documents, 2))) for one in sides
+        )
+        output = model(Batch(Pairs(*third, batch.current.labels)), context=bank)
         position = batch.current.source.layout.positions
         layout = batch.current.source.layout if model.sides.queries == "source" else batch.current.target.layout
         assert torch.equal(output.context.present, (position > 0)[layout.sentence])

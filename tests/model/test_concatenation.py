@@ -19,9 +19,9 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.text.units import Unit
 from weitblick.training.run import train
 from weitblick.translation.beam import Hypothesis
-from weitblick.translation.concatenated import current_only, without_separators
 from weitblick.translation.driver import translate_units
 from weitblick.translation.options import TranslationOptions
+from weitblick.translation.searching import current_only, without_separators
 from weitblick.translation.translator import Translator
 
 SOURCES = [[10, 11], [12], [13, 14, 15], [16]]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -7,6 +9,7 @@ from torch import Tensor
 from weitblick.common.recipe import ContextSection, ModelSection
 from weitblick.model.batch import Layout
 from weitblick.model.context_layer import ContextLayer
+from weitblick.model.context_module import ContextOptions
 
 KINDS = ["sentence", "word", "hierarchical"]
 SMALL = ModelSection(dimension=16, heads=2, feed_forward=40)
@@ -46,12 +49,12 @@ def test_sentences_that_may_not_use_context(kind: str) -> None:
     module, x = layer(kind), states()
     use = torch.tensor([True, False, True, True, True, True])
     bank = module.prepare(x, x, LAYOUT)
-    limited, free = module(x, x, LAYOUT, bank, use=use), module(x, x, LAYOUT, bank)
+    limited, free = module(x, x, LAYOUT, bank, ContextOptions(use)), module(x, x, LAYOUT, bank)
     assert torch.equal(limited.states[5:8], x[5:8])
     assert not limited.present[5:8].any()
     assert torch.equal(limited.states[:5], free.states[:5])
     leaf = x.clone().requires_grad_()
-    none = module(leaf, leaf, LAYOUT, bank, use=torch.zeros(6, dtype=torch.bool))
+    none = module(leaf, leaf, LAYOUT, bank, ContextOptions(torch.zeros(6, dtype=torch.bool)))
     none.states.sum().backward()
     assert torch.equal(none.states, x)
     assert torch.equal(leaf.grad, torch.ones_like(x))
@@ -65,7 +68,8 @@ def test_the_gate_mixes_states_and_context() -> None:
         module.gate.of_context.weight.zero_()
     half = module(x, x, LAYOUT, bank)
     torch.testing.assert_close(half.gate[half.present], torch.full_like(half.gate[half.present], 0.5))
-    quarter = module(x, x, LAYOUT, bank, floor=0.5)
+    module.gate.bias = torch.nn.Parameter(torch.full((x.shape[-1],), -math.log(3)))
+    quarter = module(x, x, LAYOUT, bank)
     torch.testing.assert_close(quarter.gate[half.present], torch.full_like(half.gate[half.present], 0.25))
     context = 2 * half.states - x
     torch.testing.assert_close(quarter.states[half.present], (0.25 * x + 0.75 * context)[half.present])
@@ -95,7 +99,7 @@ def test_retrieval_start_attends_to_like_words(kind: str) -> None:
     places = Layout.of([8] * 20, [0] * 20, list(range(20)))
     query = words[8 * 13 + 2].unsqueeze(0)
     bank = module.prepare(words, words, places)
-    record = module(query, query, Layout.of([1], [0], [99]), bank, need_weights=True).weights
+    record = module(query, query, Layout.of([1], [0], [99]), bank, ContextOptions(need_weights=True)).weights
     assert record.sentence_weights.mean(1).argmax() == 13
     assert record.rescaled.mean(1).argmax() == 13 * 7 + 2
     assert record.rescaled.mean(1).max() > 0.5

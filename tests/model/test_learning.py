@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.plain_formulas import token_log_probabilities
 from weitblick.checkpoints.folder import build
 from weitblick.common.recipe import ContextSection, ContextStageSection, DropoutSection, ModelSection
 from weitblick.model.batch import Batch, pack_pairs
-from weitblick.model.context import ContextOptions
+from weitblick.model.context_module import ContextOptions
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.loss import smoothed_cross_entropy, token_log_probabilities
+from weitblick.model.loss import smoothed_cross_entropy
 from weitblick.training.update import Optimiser
 
 NOUNS, FILLERS, IT, PRONOUNS = range(4, 10), range(10, 18), 18, (19, 20, 21)

@@ -3,10 +3,11 @@
 import pytest
 import torch
 
+from tests.plain_formulas import token_log_probabilities
 from weitblick.common.recipe import DropoutSection, ModelSection
 from weitblick.model.batch import Layout, pack_pairs
 from weitblick.model.layers import Dropout
-from weitblick.model.loss import smoothed_cross_entropy, token_log_probabilities
+from weitblick.model.loss import smoothed_cross_entropy
 from weitblick.model.transformer import Transformer
 
 STILL = DropoutSection(embedding=0, attention=0, residual=0)

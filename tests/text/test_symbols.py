@@ -65,7 +65,7 @@ def test_symbols_of_the_training_text_do_not_shape_other_pieces() -> None:
 
 
 def test_wished_words_are_one_piece(pipeline: TextPipeline) -> None:
-    assert len(pipeline.single_pieces(WORDS, "target", "test")) == len(WORDS)
+    assert len(pipeline.single_pieces(WORDS, "test")) == len(WORDS)
     assert pipeline.pieces(pipeline.encode(["mit ihrem Haus"], "target")[0], "target").count("▁ihrem") == 1
 
 

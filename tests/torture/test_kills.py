@@ -175,7 +175,7 @@ def _config(content: bytes) -> dict[str, Any]:
 
 def test_temporary_files_of_others_stay(weitblick: Commands, home: Path, place: Path) -> None:
     """Only what a process of this machine left behind that is no more is swept away."""
-    from weitblick.common.temporary import _machine
+    from weitblick.common.system import _machine
 
     alive = place / f".out.de.weitblick-{_machine()}-{os.getpid()}-abc.de"
     elsewhere = place / ".out.de.weitblick-00000000-999999-abc.de"

@@ -14,7 +14,7 @@ model: {dimension: 32, feed_forward: 64, encoder_layers: 1, decoder_layers: 1, h
 context: {kind: hierarchical, gate_start: 1.0}
 sentence_stage: {updates: 12, batch_tokens: 300, learning_rate: 2e-3, validate_every: 5, save_every: 4, average: 2}
 context_stage: {updates: 12, batch_tokens: 300, learning_rate: 2e-3, validate_every: 5, save_every: 4, average: 2,
-                source_word_dropout: 0.1, context_floor: 0.3, context_floor_updates: 6, hold_sentence_model: 3}
+                source_word_dropout: 0.1, hold_sentence_model: 3}
 """
 
 

@@ -12,7 +12,7 @@ import pytest
 from weitblick.checkpoints.folder import load_model
 from weitblick.common.process import join_world
 from weitblick.common.recipe_files import load_recipe
-from weitblick.training import dev_translation
+from weitblick.training import translated_store as translating
 from weitblick.training.run import TRANSLATIONS, train
 from weitblick.training.store import CorpusStore
 from weitblick.training.update import StageTask
@@ -79,7 +79,7 @@ def test_runs_from_one_stage_1_share_the_translations(
 ) -> None:
     train_row(stage1, corpus, tmp_path / "first")
     made = {path.name for path in (tmp_path / TRANSLATIONS).iterdir()}
-    monkeypatch.setattr(dev_translation, "translate_units", _refuse)
+    monkeypatch.setattr(translating, "translate_units", _refuse)
     train_row(stage1, corpus, tmp_path / "second", "context.kind=word")
     assert {path.name for path in (tmp_path / TRANSLATIONS).iterdir()} == made
 

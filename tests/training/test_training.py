@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from weitblick.common.errors import UserError
 from weitblick.common.process import join_world
 from weitblick.common.recipe import ContextSection, ModelSection, StageSection
 from weitblick.common.recipe_files import load_recipe
-from weitblick.model.context import ContextOptions
+from weitblick.model.context_module import ContextOptions
 from weitblick.training.batching import document_plans, load_batch, load_documents
 from weitblick.training.run import TRANSLATIONS, train
 from weitblick.training.stage import StageRun
@@ -189,6 +190,20 @@ def test_a_finished_run_is_not_run_again(undisturbed, recipe_file, corpus, monke
 def test_a_changed_recipe_on_resume_shows_the_difference(undisturbed, recipe_file, corpus):
     with pytest.raises(UserError, match="batch_tokens: 300 -> 301"):
         run(recipe_file, corpus, undisturbed, "context_stage.batch_tokens=301")
+
+
+def test_a_key_of_an_older_version_that_was_not_used_does_not_stop_a_run(undisturbed, recipe_file, corpus, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "run")
+    manifest = tmp_path / "run" / "manifest.json"
+    for value in (0.0, 0.3):
+        old = json.loads((undisturbed / "manifest.json").read_text(encoding="utf-8"))
+        old["recipe"]["context_stage"]["gone"] = value
+        manifest.write_text(json.dumps(old), encoding="utf-8")
+        if value:
+            with pytest.raises(UserError, match=r"context_stage\.gone: 0\.3 -> null"):
+                run(recipe_file, corpus, tmp_path / "run")
+        else:
+            run(recipe_file, corpus, tmp_path / "run")
 
 
 def test_stage_one_of_another_run_can_be_shared(undisturbed, recipe_file, corpus, tmp_path):

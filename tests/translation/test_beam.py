@@ -7,10 +7,10 @@ import pytest
 import torch
 from tiny_models import random_ids, tiny_model
 
+from tests.plain_formulas import token_log_probabilities
 from weitblick.fast.best_words import STRIP, best_in_strips
 from weitblick.model.batch import pack_source, pack_target
 from weitblick.model.document_model import DocumentModel
-from weitblick.model.loss import token_log_probabilities
 from weitblick.model.output import Wanted
 from weitblick.text.base import BOS, EOS, PAD
 from weitblick.translation import beam as beam_module

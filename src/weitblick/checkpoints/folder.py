@@ -273,9 +273,7 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Loaded
     except ValueError as error:
         raise UserError(str(error), where=folder / CONFIG, remedy="restore it from the run that wrote it") from None
     load_weights(model, read_weights(folder / WEIGHTS), folder / WEIGHTS)
-    model.decide_between(
-        [pipeline.single_pieces(words, "target", "context.decides") for words in config.context.decides]
-    )
+    model.decide_between([pipeline.single_pieces(words, "context.decides") for words in config.context.decides])
     model.eval().to(device)
     return LoadedModel(model, pipeline, config.model, config.context, config.facts)
 

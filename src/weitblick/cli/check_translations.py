@@ -113,7 +113,7 @@ def _terms(
     if not glossaries and not kept:
         return None
     from weitblick.cli.console import glossary_of_files
-    from weitblick.files.checks.terms import missed_terms
+    from weitblick.files.checks.findings import missed_terms
 
     check_inputs([*(glossaries or []), *(kept or [])])
     pair = (languages[0] or DEFAULT_PAIR[0], languages[1] or DEFAULT_PAIR[1])

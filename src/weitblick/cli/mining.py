@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +13,10 @@ from weitblick.cli.console import files_read, print_json, print_text, write_coun
 from weitblick.cli.options import Corpus, InputFormat, Json, Model, OutputFormat, Outputs, Seed
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD, make_folder, protect_inputs
+
+if TYPE_CHECKING:
+    from weitblick.documents.contrast import ContrastItem
+    from weitblick.documents.document import Document
 
 
 def select(
@@ -95,10 +100,7 @@ def antecedents(
 
     Example: weitblick data antecedents train.en train.de -o antecedents.en -o antecedents.de
     """
-    from contextlib import ExitStack
-
-    from weitblick.common.files import text_writer
-    from weitblick.documents.corpora.formats import read_documents, write_documents
+    from weitblick.documents.corpora.formats import read_documents
     from weitblick.documents.discourse.german import learn_nouns
     from weitblick.documents.mining.antecedents import antecedent_documents
 
@@ -111,11 +113,8 @@ def antecedents(
     if sentences_from:
         texts = list(read_documents(sentences_from, from_format))
     made = list(antecedent_documents(texts, nouns, documents, seed))
-    with ExitStack() as stack:  # nothing is written if one of the files cannot be
-        if contrast is not None:
-            suite = stack.enter_context(text_writer(contrast))
-            suite.writelines(item.to_line() for _, items in made for item in items)
-        write_documents((document for document, _ in made), output, to_format)
+    suites = {contrast: [item for _, items in made for item in items]} if contrast else {}
+    _write([document for document, _ in made], output, to_format, suites)
     if STANDARD not in output:
         print_text(f"{documents} documents about {len(nouns)} nouns in {', '.join(written)}")
 
@@ -160,10 +159,7 @@ def pronouns(
 
     Example: weitblick data pronouns train.en.xz train.de.xz -o it.en -o it.de --contrast it.jsonl
     """
-    from contextlib import ExitStack
-
-    from weitblick.common.files import text_writer
-    from weitblick.documents.corpora.formats import read_documents, write_documents
+    from weitblick.documents.corpora.formats import read_documents
     from weitblick.documents.discourse.german import learn_nouns
     from weitblick.documents.mining.pronouns import mine_pronouns
 
@@ -188,10 +184,7 @@ def pronouns(
             "no sentence with it and er, sie or es behind another one", where=corpus[0], remedy="name SOURCE TARGET"
         )
     written = {path: items for path, items in ((contrast, found.suite), (contrast_es, found.suite_es)) if path}
-    with ExitStack() as stack:  # nothing is written if one of the files cannot be
-        for path, items in written.items():
-            stack.enter_context(text_writer(path)).writelines(item.to_line() for item in items)
-        write_documents(iter(found.documents), output, to_format)
+    _write(found.documents, output, to_format, written)
     if STANDARD not in output:
         counts = ", ".join(f"{count} {pronoun}" for pronoun, count in found.counts.items())
         print_text(f"{len(found.documents)} documents ({counts}) in {', '.join(output)}")
@@ -233,10 +226,7 @@ def decisions(
 
     Example: weitblick data decisions train.en.xz train.de.xz -o its.en -o its.de --only its --contrast its.jsonl
     """
-    from contextlib import ExitStack
-
-    from weitblick.common.files import text_writer
-    from weitblick.documents.corpora.formats import read_documents, write_documents
+    from weitblick.documents.corpora.formats import read_documents
     from weitblick.documents.mining.decisions import mine_decisions, read_decision_kinds
 
     protect_inputs([*corpus, *([sets] if sets else [])], [*output, *([contrast] if contrast else [])])
@@ -258,16 +248,29 @@ def decisions(
         raise UserError(
             "no sentence with such a decision behind another one", where=corpus[0], remedy="name SOURCE TARGET"
         )
-    with ExitStack() as stack:  # nothing is written if one of the files cannot be
-        if contrast is not None:
-            stack.enter_context(text_writer(contrast)).writelines(item.to_line() for item in found.suite)
-        write_documents(iter(found.documents), output, to_format)
+    _write(found.documents, output, to_format, {contrast: found.suite} if contrast else {})
     if STANDARD not in output:
         print_text(f"{len(found.documents)} documents in {', '.join(output)}")
         for name, counts in found.counts.items():
             print_text(f"{name}: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
         if contrast is not None:
             print_text(f"{len(found.suite)} items in {contrast}")
+
+
+def _write(
+    documents: Sequence[Document],
+    output: Sequence[str],
+    to_format: str | None,
+    suites: Mapping[str, Sequence[ContrastItem]],
+) -> None:
+    """Writes a corpus and the suites that came with it; nothing at all if one of the files cannot be written."""
+    from weitblick.common.files import text_writers
+    from weitblick.documents.corpora.formats import write_documents
+
+    with text_writers(list(suites)) as streams:
+        for stream, items in zip(streams, suites.values(), strict=True):
+            stream.writelines(item.to_line() for item in items)
+        write_documents(documents, output, to_format)
 
 
 # `weitblick data discourse`: a corpus in which context decides, and the suite that tells whether a model uses it.

@@ -25,8 +25,7 @@ from typing import IO, Any, cast
 
 from weitblick.common.characters import decoded_lines
 from weitblick.common.errors import UserError
-from weitblick.common.system import SYSTEM
-from weitblick.common.temporary import make_durable, sweep, temporary_prefix
+from weitblick.common.system import SYSTEM, make_durable, sweep, temporary_prefix
 
 STANDARD = "-"
 

@@ -269,7 +269,6 @@ class StageSection(Section):
     validate_every: int = Field(1000, gt=0, description="updates between validations")
     save_every: int = Field(1000, gt=0, description="updates between saves of the resumable state")
     patience: int = Field(10, gt=0, description="validations without a better dev perplexity before stopping")
-    bleu_sentences: int = Field(0, ge=0, description="dev sentences translated for BLEU at validation; 0: none")
     result: Literal["best", "last"] = Field(
         "best", description="what a stage ends with: the best weights by dev perplexity, or the last"
     )
@@ -294,14 +293,6 @@ class ContextStageSection(StageSection):
     source_word_dropout: float = Field(
         0.0, ge=0, lt=1, description="share of words hidden in the current source sentence, its context left whole"
     )
-    repeated_word_dropout: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="the same, of words that some but not most other sentences of the document have too",
-    )
-    context_floor: float = Field(0.0, ge=0, lt=1, description="least share of the context in the gate at the start")
-    context_floor_updates: int = Field(0, ge=0, description="updates over which that floor falls to zero")
     target_context: Literal["reference", "translation", "mixed"] = Field(
         "reference",
         description="target context in training and validation: references, the stage-1 model's translations (as the "

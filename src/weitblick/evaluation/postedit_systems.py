@@ -118,10 +118,10 @@ class Simulation:
         before: int = 5,
         seed: int = 1,
         rate: float = LEARNING_RATE,
-        progress: Progress = lambda name, count: None,
     ) -> None:
         self.translator, self.documents, self.options = translator, documents, options
-        self.memory, self.before, self.seed, self.rate, self.progress = memory, before, seed, rate, progress
+        self.memory, self.before, self.seed, self.rate = memory, before, seed, rate
+        self.progress: Progress = lambda name, count: None
         self.references: list[Pairs] = [[(s.source, s.target or "") for s in d.sentences] for d in documents]
         self._encoded: dict[str, list[int]] = {}
         self._corrections: TermsOfSentences | None = None
@@ -272,9 +272,6 @@ def chosen_systems(names: str | None) -> list[str]:
         raise UserError(f"unknown system {unknown[0]!r}", where="--systems", remedy=f"use {', '.join(SYSTEMS)}")
     needed = {"none", "approved"} if "both" in wanted else {"none"}
     return [name for name in SYSTEMS if name in wanted | needed]
-
-
-Translated = Mapping[str, Sequence[Sequence[str]]]
 
 
 RUN = "run.json"

@@ -65,7 +65,6 @@ def generate_pronouns(
     *,
     past: HumanOrOwn = "human",
     context: bool = True,
-    beam: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Verdict]:
     """The pronouns of the tested sentences' translations. `past`: the sentences before are translated by a human, or by
@@ -73,9 +72,7 @@ def generate_pronouns(
     documents = [_document(number, item, past) for number, item in enumerate(items)]
     translator.borrows = False  # what is judged is the model as it is
     said: list[str | None] = []
-    for item, translated in zip(
-        items, translator.translate_documents(documents, beam=beam, context=context), strict=True
-    ):
+    for item, translated in zip(items, translator.translate_documents(documents, context=context), strict=True):
         said.append(said_pronoun(translated.targets[item.sentence] or ""))
         if progress is not None:
             progress(1)

@@ -16,7 +16,7 @@ from weitblick.common.process import resolve_device
 from weitblick.evaluation.complexity import ModelPlan
 from weitblick.model.batch import Batch, pack_pairs
 from weitblick.model.concatenation import batch_as_read
-from weitblick.model.context import PLAIN, ContextOptions
+from weitblick.model.context_module import PLAIN, ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import EOS
 from weitblick.text.units import Unit

@@ -19,14 +19,13 @@ def read_suite(
     path: str | Path,
     *,
     documents: str | Path | None = None,
-    languages: tuple[str, str] = ("en", "de"),
     context_sentences: int | None = None,
     limit: int | None = None,
 ) -> list[ContrastItem]:
     """All items of a suite, or the first `limit`; `-` is standard input.
 
-    documents: folder of ContraPro's document files, `documents` beside the suite if not given; languages: how these
-    files end; context_sentences: so many sentences before and after the tested one are kept, all if not given.
+    documents: folder of ContraPro's document files, `documents` beside the suite if not given; context_sentences: so
+    many sentences before and after the tested one are kept, all if not given.
     """
     lines = read_lines(path)
     opening: list[str] = []
@@ -37,7 +36,7 @@ def read_suite(
     if opening and opening[-1].lstrip().startswith("["):
         text = "\n".join([*opening, *lines])
         folder = Path(documents) if documents is not None else Path(path).parent / "documents"
-        items: Iterator[ContrastItem] = _contrapro(text, path, _DocumentFiles(folder, languages))
+        items: Iterator[ContrastItem] = _contrapro(text, path, _DocumentFiles(folder))
     else:
         items = _json_lines((*opening, *lines) if opening else (), path)
     chosen = list(islice(items, limit))
@@ -169,8 +168,8 @@ class _DocumentFiles:
     """ContraPro's documents: `FOLDER/.../NAME.en` and `NAME.de`, found by the name of the German file; each read
     once."""
 
-    def __init__(self, folder: Path, languages: tuple[str, str]) -> None:
-        self.folder, self.languages = folder, languages
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._paths: dict[str, Path] | None = None
         self._known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
@@ -180,7 +179,7 @@ class _DocumentFiles:
             target = self._find(name)
             if target is None:
                 return None
-            source = target.with_suffix(f".{self.languages[0]}")
+            source = target.with_suffix(".en")
             pair = tuple(read_lines(source)), tuple(read_lines(target))
             if len(pair[0]) != len(pair[1]):
                 raise UserError(f"has {len(pair[0])} lines where {target} has {len(pair[1])}", where=source)
@@ -188,7 +187,6 @@ class _DocumentFiles:
         return self._known[name]
 
     def _find(self, name: str) -> Path | None:
-        ending = f".{self.languages[1]}"
         if self._paths is None:
             if not self.folder.is_dir():
                 raise UserError(
@@ -196,6 +194,6 @@ class _DocumentFiles:
                     where=self.folder,
                     remedy="name it with --document-folder",
                 )
-            self._paths = {path.name: path for path in sorted(self.folder.rglob(f"*{ending}"))}
+            self._paths = {path.name: path for path in sorted(self.folder.rglob("*.de"))}
         base = Path(name).name
-        return self._paths.get(base) or self._paths.get(base + ending)
+        return self._paths.get(base) or self._paths.get(f"{base}.de")

@@ -238,8 +238,12 @@ def _unbroken(words: Words) -> list[list[int]]:
 # The paper's coloured tables: context sentences in decreasing mass, words tinted by attention before rescaling.
 
 
-def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, width: str = r"\columnwidth") -> str:
-    """A table in the form of the paper's Tables 5 and 6; words lighter than `least` stay white, as there."""
+LEAST_TINTED = 0.014
+"""Attention to a word, in the paper's tables: one with less stays white."""
+
+
+def latex_table(explanation: Explanation, choice: Choice) -> str:
+    """A table in the form of the paper's Tables 5 and 6."""
     sentence = explanation.sentences[choice.sentence]
     encoder = explanation.model.integration == "encoder"
     bold = {choice.word}
@@ -247,7 +251,7 @@ def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, 
         r"% needs \usepackage{xcolor,array,textcomp} and, for these quotes, \usepackage[T1]{fontenc}",
         r"\begin{table}[t]",
         r"\centering",
-        rf"{{\small\setlength{{\fboxsep}}{{1.5pt}}\begin{{tabular}}{{|p{{{width}}}|}}",
+        r"{\small\setlength{\fboxsep}{1.5pt}\begin{tabular}{|p{\columnwidth}|}",
         r"\hline",
         f"Src: {_plain(sentence.source, bold if encoder else set())}" + r"\\",
         r"\hline",
@@ -256,7 +260,7 @@ def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, 
         r"\hline",
     ]
     for name, row in zip(choice.names, choice.rows, strict=True):
-        lines += _head(explanation, choice, name, row, least)
+        lines += _head(explanation, choice, name, row)
     lines += [
         r"\end{tabular}}",
         rf"\caption{{Context of \emph{{{latex_text(choice.query.text)}}}, sentence {choice.sentence + 1} of "
@@ -267,23 +271,23 @@ def latex_table(explanation: Explanation, choice: Choice, least: float = 0.014, 
     return "\n".join(lines) + "\n"
 
 
-def _head(explanation: Explanation, choice: Choice, name: str, row: AttentionRow, least: float) -> list[str]:
+def _head(explanation: Explanation, choice: Choice, name: str, row: AttentionRow) -> list[str]:
     attended = f"{row.attended:.3g}"
     lines = [rf"{name}: attends to {attended} of {len(explanation.sentences) - 1} sentences\\"]
     for entry in row.entries:
         words = explanation.sentences[entry.sentence].context_words
-        text = _tinted(words, entry.words, least)
+        text = _tinted(words, entry.words)
         sentence = place(entry.sentence, choice.sentence, "-")
         lines.append(rf"$s^{{{sentence}}}$ ({entry.mass * 100:.1f}\%): {text}\\")
     return [*lines, r"\hline"]
 
 
-def _tinted(words: Words, weights: np.ndarray, least: float) -> str:
+def _tinted(words: Words, weights: np.ndarray) -> str:
     parts = []
     for index, word in enumerate(words):
         weight = float(weights[index]) if index < len(weights) else 0.0
         text = latex_text(word.text)
-        if weight >= least:
+        if weight >= LEAST_TINTED:
             text = rf"\colorbox{{magenta!{weight * 100:.1f}}}{{{text}}}"
         parts.append((" " if word.space and index else "") + text)
     return "".join(parts)

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from weitblick.explanation.schema import Explanation, SentenceExplanation, Words
 
 LEAST_EFFECT = 0.1
+MOST_CARRIERS = 5
 """Of probability: less than ten in a hundred no reader would call an effect, however many nats it is."""
 
 WHOLE_SENTENCE = -1
@@ -54,26 +55,19 @@ class Influence:
         }
 
 
-def influence(explanation: Explanation, least: float = LEAST_EFFECT, carriers: int = 5) -> list[Influence]:
+def influence(explanation: Explanation, least: float = LEAST_EFFECT) -> list[Influence]:
     """The target words that context changed. Changed choices come first, then the greatest effect, which is the
     greater of the change in log-probability and the divergence."""
     found = [
-        Influence(
-            index,
-            word,
-            score.gain,
-            score.divergence,
-            score.choice_without is not None,
-            carriers_of(explanation, index, word, carriers),
-        )
+        Influence(index, word, score.gain, score.divergence, changed, carriers_of(explanation, index, word))
         for index, sentence in enumerate(explanation.sentences)
         for word, score in enumerate(sentence.scores)
-        if score.choice_without is not None or score.difference >= least
+        if (changed := score.choice_without is not None) or score.difference >= least
     ]
     return sorted(found, key=lambda entry: (not entry.changed, -entry.effect, entry.sentence, entry.word))
 
 
-def carriers_of(explanation: Explanation, index: int, word: int, most: int = 5) -> tuple[Carrier, ...]:
+def carriers_of(explanation: Explanation, index: int, word: int) -> tuple[Carrier, ...]:
     """The context words that reached a target word, heaviest first.
 
     With decoder integration the target word itself attends to the context. With encoder integration the source words
@@ -90,7 +84,7 @@ def carriers_of(explanation: Explanation, index: int, word: int, most: int = 5) 
                 key = (entry.sentence, place)
                 weights[key] = weights.get(key, 0.0) + share * entry.mass * float(weight)
     total = sum(weights.values())
-    ranked = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:most]
+    ranked = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:MOST_CARRIERS]
     return tuple(
         Carrier(place[0], None if place[1] == WHOLE_SENTENCE else place[1], weight / total)
         for place, weight in ranked

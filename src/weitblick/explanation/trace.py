@@ -18,8 +18,8 @@ from weitblick.explanation.schema import Fetched, Words, words_in
 from weitblick.memory.approvals import Origin
 from weitblick.memory.reading_pointer import Approved
 from weitblick.model.batch import IdLists, Layout, runs
-from weitblick.model.context import Context, ContextOptions, Sources
-from weitblick.model.context_module import AttentionWeights, ContextResult
+from weitblick.model.context import Context, Sources
+from weitblick.model.context_module import AttentionWeights, ContextOptions, ContextResult
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.output import WordDistribution
 from weitblick.model.sentence_model import DecoderStates

@@ -2,7 +2,7 @@
 
 A string that stands in several cells is one unit, at its first place: formulas look cells up by what they say, so equal
 cells stay equal. For the same reason strings that a formula compares with stay as they are (see `formulas`). What must
-follow a translated cell elsewhere is changed in `sheet_changes`.
+follow a translated cell elsewhere is changed in `sheets`.
 """
 
 from __future__ import annotations

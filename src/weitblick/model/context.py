@@ -10,8 +10,8 @@ Training, translating, streaming, scoring, controls and explaining pass a `Conte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -81,39 +81,6 @@ class Shared:
         if self.decoded is None:
             self.decoded = decode()
         return self.decoded
-
-
-class ContextArguments(TypedDict):
-    """What a context module is told beside states, layout and bank (see `ContextOptions`)."""
-
-    use: Tensor | None
-    floor: float
-    need_weights: bool
-
-
-@dataclass(frozen=True)
-class ContextOptions:
-    """How the current sentences read their context.
-
-    use           [S] sentences that get no context where false; None: all get it
-    documents     [S] document whose context each sentence reads; None: its own
-    floor         least share of the context in the gate
-    need_weights  give attention weights
-    """
-
-    use: Tensor | None = None
-    documents: Tensor | None = None
-    floor: float = 0.0
-    need_weights: bool = False
-
-    def layout(self, layout: Layout) -> Layout:
-        return layout if self.documents is None else replace(layout, documents=self.documents)
-
-    def arguments(self) -> ContextArguments:
-        return {"use": self.use, "floor": self.floor, "need_weights": self.need_weights}
-
-
-PLAIN = ContextOptions()
 
 
 # Source sentences of documents, encoded part by part: memory is bounded, whatever the length of a document, and what

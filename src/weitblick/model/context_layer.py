@@ -16,7 +16,15 @@ from weitblick.model.context_attention import (
     SentenceAttention,
     WordAttention,
 )
-from weitblick.model.context_module import ContextModule, ContextResult, Projected, attention_dropout, mix
+from weitblick.model.context_module import (
+    PLAIN,
+    ContextModule,
+    ContextOptions,
+    ContextResult,
+    Projected,
+    attention_dropout,
+    mix,
+)
 from weitblick.model.layers import Dropout, Linear
 from weitblick.model.plain_attention import AttentionBank
 
@@ -89,26 +97,17 @@ class ContextLayer(ContextModule):
         return self.attention.bank(projected)
 
     def forward(
-        self,
-        states: Tensor,
-        queries: Tensor,
-        layout: Layout,
-        bank: AttentionBank,
-        use: Tensor | None = None,
-        floor: float = 0.0,
-        need_weights: bool = False,
+        self, states: Tensor, queries: Tensor, layout: Layout, bank: AttentionBank, options: ContextOptions = PLAIN
     ) -> ContextResult:
-        """states r and queries [Tq, d], packed by `layout`, whose documents are those of the bank.
-
-        use [Sq]: query sentences with false read no context; floor: the least share of the context in the gate.
-        Where there is no context, states come back as they are, bit for bit.
-        """
-        read = self.attention(queries, layout, bank, need_weights)
-        present = read.present if use is None else read.present & use.to(read.present.device)[layout.sentence]
+        """What `ContextModule` says; the states are the paper's r."""
+        read = self.attention(queries, layout, bank, options.need_weights)
+        present = read.present
+        if options.use is not None:
+            present = present & options.use.to(present.device)[layout.sentence]
         hidden = self.attention_norm(self.dropout(read.output))
         hidden = self.dropout(self.outer(self.inner(hidden, rectified=True)))
         context = self.feed_forward_norm(hidden)
-        share = self.gate(states, context, floor)
+        share = self.gate(states, context)
         mixed = torch.addcmul(states, context, 1.0 - share) if self.added else mix(context, states, share)
         column = present.unsqueeze(-1)
         gate = share.detach().mean(-1).masked_fill(~present, 1.0)
@@ -135,8 +134,7 @@ class Gate(nn.Module):
         for linear in (self.of_states, self.of_context):
             nn.init.zeros_(linear.weight)
 
-    def forward(self, states: Tensor, context: Tensor, floor: float = 0.0) -> Tensor:
+    def forward(self, states: Tensor, context: Tensor) -> Tensor:
         """[T, d], [T, d] -> [T, d]"""
         score = self.of_states(states) + self.of_context(context)
-        share = torch.sigmoid(score if self.bias is None else score + self.bias)
-        return share * (1.0 - floor) if floor else share
+        return torch.sigmoid(score if self.bias is None else score + self.bias)

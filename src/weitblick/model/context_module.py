@@ -78,6 +78,21 @@ class ContextResult:
 
 
 @dataclass(frozen=True)
+class ContextOptions:
+    """How the current sentences read their context.
+
+    use           [S] sentences that get no context where false; None: all get it
+    need_weights  give attention weights
+    """
+
+    use: Tensor | None = None
+    need_weights: bool = False
+
+
+PLAIN = ContextOptions()
+
+
+@dataclass(frozen=True)
 class Projected:
     """Sentences projected by a module: named rows, each of all words, tokens or sentences of `layout`, in its order;
     parts: what they were put together from."""
@@ -169,28 +184,16 @@ class ContextModule(nn.Module, ABC):
         """Names of parameters that do nothing as they start: a model without them is the same model."""
         return set()
 
-    def inside(
-        self, layout: Layout, bank: Any, use: Tensor | None = None, floor: float = 0.0, need_weights: bool = False
-    ) -> Inside | None:
+    def inside(self, layout: Layout, bank: Any, options: ContextOptions = PLAIN) -> Inside | None:
         """Sub-layers for the layers of the encoder or decoder; None for a module that reads behind them."""
         return None
 
     @abstractmethod
     def forward(
-        self,
-        states: Tensor,
-        queries: Tensor,
-        layout: Layout,
-        bank: Any,
-        use: Tensor | None = None,
-        floor: float = 0.0,
-        need_weights: bool = False,
+        self, states: Tensor, queries: Tensor, layout: Layout, bank: Any, options: ContextOptions = PLAIN
     ) -> ContextResult:
-        """states and queries [Tq, d], packed by `layout`, whose documents are those of the bank.
-
-        use [Sq]: query sentences with false read no context; floor: the least share of the context in gates. Where
-        there is no context, states come back as they are, bit for bit.
-        """
+        """states and queries [Tq, d], packed by `layout`, whose documents are those of the bank. Where there is no
+        context, states come back as they are, bit for bit."""
 
 
 def attention_dropout(context: ContextSection, model: ModelSection) -> float:

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from weitblick.common.recipe import ContextSection
 from weitblick.model.batch import Batch, IdLists, Layout, Packed, Pairs
-from weitblick.model.context import PLAIN, Context, ContextOptions, ModelOutput, Shared, Sides, Sources
-from weitblick.model.context_module import Bank, ContextModule, ContextResult, Projected
+from weitblick.model.context import Context, ModelOutput, Shared, Sides, Sources
+from weitblick.model.context_module import PLAIN, Bank, ContextModule, ContextOptions, ContextResult, Projected
 from weitblick.model.modifiers import WordChoice, joined_sets
-from weitblick.model.output import Pointer, Softmax, WordDistribution
+from weitblick.model.output import Softmax, WordDistribution
 from weitblick.model.sentence_model import DecodeCache, DecoderStates, SentenceModel
 
 SubLayers = Sequence[Callable[[Tensor], Tensor]] | None
@@ -128,12 +128,12 @@ class DocumentModel(nn.Module):
         assert self.context is not None
         return self.context.project(*self.states_offered(sources, states, targets))
 
-    def context_from(self, projected: Sequence[Projected], pointer: Pointer | None = None) -> Context | None:
+    def context_from(self, projected: Sequence[Projected]) -> Context | None:
         """What sentences that were projected before offer."""
         if self.context is None or not projected:
-            return None if pointer is None else Context(pointer=pointer)
+            return None
         together = Projected.together(projected)
-        return Context(together.layout, self.context.bank(together), pointer=pointer)
+        return Context(together.layout, self.context.bank(together))
 
     def states_offered(
         self, sources: Sources, states: Tensor, targets: IdLists | None
@@ -248,13 +248,13 @@ class DocumentModel(nn.Module):
         if bank is None:
             return self.sentence.encode(source.tokens, source.layout) if states is None else states, None
         assert self.context is not None
-        layout, how = options.layout(source.layout), options.arguments()
-        inside = self.context.inside(layout, bank, **how)
+        layout = source.layout
+        inside = self.context.inside(layout, bank, options)
         if inside is not None:  # its layers read the context: states without are of no use
             result = inside.result(self.sentence.encode(source.tokens, source.layout, inside.sub_layers))
         else:
             own = self.sentence.encode(source.tokens, source.layout) if states is None else states
-            result = self.context(own, own, layout, bank, **how)
+            result = self.context(own, own, layout, bank, options)
         return result.states, result
 
     def decode(
@@ -308,8 +308,8 @@ class DocumentModel(nn.Module):
         if bank is None and not live:
             return self._output(run(None), None, target, context)
         assert self.context is not None
-        layout, how = options.layout(target.layout), options.arguments()
-        inside = None if bank is None else self.context.inside(layout, bank, **how)
+        layout = target.layout
+        inside = None if bank is None else self.context.inside(layout, bank, options)
         if inside is not None:
             states = run(inside.sub_layers)
             return self._output(states, inside.result(states.final), target, context)
@@ -321,7 +321,7 @@ class DocumentModel(nn.Module):
         if live:
             keys, values = self._of_target(self.sentence, target.tokens, states)
             bank = self._live(keys, values, target.layout, rest, context).bank
-        result = self.context(states.final, states.attended, layout, bank, **how)
+        result = self.context(states.final, states.attended, layout, bank, options)
         return self._output(states, result, target, context)
 
     def _read_where_expected(

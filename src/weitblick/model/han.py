@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from weitblick.common.recipe import ContextSection, ModelSection
 from weitblick.model.batch import Layout
 from weitblick.model.context_module import (
+    PLAIN,
     Bank,
     ContextModule,
+    ContextOptions,
     ContextResult,
     Projected,
     attention_dropout,
@@ -71,16 +73,9 @@ class HierarchicalNetwork(ContextModule):
         return HanBank(Windows(projected.layout, self._window), projected.rows["memory"])
 
     def forward(
-        self,
-        states: Tensor,
-        queries: Tensor,
-        layout: Layout,
-        bank: HanBank,
-        use: Tensor | None = None,
-        floor: float = 0.0,
-        need_weights: bool = False,
+        self, states: Tensor, queries: Tensor, layout: Layout, bank: HanBank, options: ContextOptions = PLAIN
     ) -> ContextResult:
-        places = bank.windows.queries(layout, use)
+        places = bank.windows.queries(layout, options.use)
         if not len(bank.windows):
             ones = states.new_ones(len(states))
             return ContextResult(states, ones, torch.zeros_like(ones), places.present)
@@ -90,11 +85,11 @@ class HierarchicalNetwork(ContextModule):
         read, sentence_weights = self._read_sentences(states, vectors, members[row])
         hidden = self.sentence_norm(read)
         context = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
-        share = floor + (1.0 - floor) * torch.sigmoid(self.gate(torch.cat([states, context], -1)))
+        share = torch.sigmoid(self.gate(torch.cat([states, context], -1)))
         mixed = self.norm(mix(states, context, share))
         present = places.present
         kept = None
-        if need_weights:
+        if options.need_weights:
             kept = window_weights(bank.windows, layout, places, sentence_weights.detach(), word_weights.detach())
         return ContextResult(
             torch.where(present.unsqueeze(-1), mixed, states),

@@ -110,15 +110,3 @@ def smoothed_cross_entropy(
     products = torch.bfloat16 if half else weight.dtype  # sums over a large vocabulary do not fit into float16
     with torch.autocast(device, enabled=False):
         return _SmoothedCrossEntropy.apply(states.to(weight), weight, bias, targets, smoothing, products)
-
-
-@torch.no_grad()
-def token_log_probabilities(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """[T] log-probability of each target token: the plain formula, which tests take for the truth."""
-    step = _chunks(states.shape[0], weight.shape[0]).step
-    parts = []
-    for start in range(0, states.shape[0], step):
-        logits = torch.addmm(bias, states[start : start + step], weight.t()).float()
-        chosen = logits.gather(1, targets[start : start + step, None])[:, 0]
-        parts.append(chosen - logits.logsumexp(-1))
-    return torch.cat(parts) if parts else states.new_zeros(0)

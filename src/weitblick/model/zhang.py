@@ -19,8 +19,10 @@ from weitblick.common.recipe import ContextSection, ModelSection
 from weitblick.model.batch import Layout
 from weitblick.model.context_layer import Gate
 from weitblick.model.context_module import (
+    PLAIN,
     Bank,
     ContextModule,
+    ContextOptions,
     ContextResult,
     Projected,
     attention_dropout,
@@ -55,11 +57,11 @@ class ContextSubLayer(nn.Module):
         self.dropout = Dropout(model.dropout.residual)
         self.before = model.norm == "pre"
 
-    def forward(self, x: Tensor, read: Callable[[Tensor], Tensor], floor: float) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, read: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
         """[Tq, d] -> the new x and the gate [Tq, d]"""
         entered = self.norm(x) if self.before else x
         y = self.dropout(read(entered))
-        share = self.gate(entered, y, floor)
+        share = self.gate(entered, y)
         mixed = mix(y, x, share)
         return (mixed if self.before else self.norm(mixed)), share
 
@@ -93,13 +95,11 @@ class ZhangContext(ContextModule):
     def bank(self, projected: Projected) -> ZhangBank:
         return ZhangBank(Windows(projected.layout, self._window), projected.rows["embeddings"])
 
-    def inside(
-        self, layout: Layout, bank: ZhangBank, use: Tensor | None = None, floor: float = 0.0, need_weights: bool = False
-    ) -> ZhangPass:
-        queries = bank.windows.queries(layout, use)
+    def inside(self, layout: Layout, bank: ZhangBank, options: ContextOptions = PLAIN) -> ZhangPass:
+        queries = bank.windows.queries(layout, options.use)
         if not len(bank.windows):
-            return ZhangPass(self, queries, bank, [], floor)
-        return ZhangPass(self, queries, bank, bank.encoded.get(queries.windows, partial(self._encode, bank)), floor)
+            return ZhangPass(self, queries, bank, [])
+        return ZhangPass(self, queries, bank, bank.encoded.get(queries.windows, partial(self._encode, bank)))
 
     def _encode(self, bank: ZhangBank, windows: Tensor) -> tuple[Tensor, ...]:
         """Bias [R, 1, 1, W], then keys and values [R, H, W, d_k] for each layer, of the words of these windows."""
@@ -122,9 +122,9 @@ class ZhangPass:
     """One pass: a sub-layer for each layer, and the gates they used."""
 
     def __init__(
-        self, context: ZhangContext, queries: WindowQueries, bank: ZhangBank, encoded: Sequence[Tensor], floor: float
+        self, context: ZhangContext, queries: WindowQueries, bank: ZhangBank, encoded: Sequence[Tensor]
     ) -> None:
-        self.queries, self.bank, self.floor = queries, bank, floor
+        self.queries, self.bank = queries, bank
         self.gates: list[Tensor] = []
         self.sub_layers: list[Callable[[Tensor], Tensor]] = []
         for number, layer in enumerate(context.sub_layers if encoded else []):
@@ -133,7 +133,7 @@ class ZhangPass:
             self.sub_layers.append(partial(self._apply, layer, read))
 
     def _apply(self, layer: ContextSubLayer, read: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        mixed, share = layer(x, read, self.floor)
+        mixed, share = layer(x, read)
         self.gates.append(share.detach().mean(-1))
         return torch.where(self.queries.present.unsqueeze(-1), mixed, x)
 

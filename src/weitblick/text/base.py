@@ -231,10 +231,10 @@ class TextPipeline(ABC):
     def decode_target(self, ids: Sequence[Sequence[int]], sources: Sequence[str] | None = None) -> list[str]:
         return self.decode(ids, "target", sources)
 
-    def single_pieces(self, words: Sequence[str], side: Side, where: str) -> list[int]:
-        """The id of each of these words; `where` names them in the complaint about one that is no single piece."""
+    def single_pieces(self, words: Sequence[str], where: str) -> list[int]:
+        """The id of each of these target words; `where` names them in the error about one that is no single piece."""
         found = []
-        for word, ids in zip(words, self.encode(words, side), strict=True):
+        for word, ids in zip(words, self.encode_target(words), strict=True):
             if len(ids) != 1:
                 raise UserError(
                     f"{where}: {word!r} is {len(ids)} pieces in this model's vocabulary",

@@ -98,7 +98,7 @@ class SentencePiecePipeline(TextPipeline):
         else:
             source, target = (Vocabulary(_used(processor, everything, counts, options)) for counts in words)
         pipeline = cls(model, languages, (source, target), longest)
-        pipeline.single_pieces(options.words, "target", "text.words")
+        pipeline.single_pieces(options.words, "text.words")
         return pipeline
 
     def _spell(self, side: Side) -> list[tuple[int, ...]] | None:

@@ -71,7 +71,6 @@ def document_plans(
     batch_documents: int | None = None,
     mix_share: float = 0.0,
     translated_share: float = 0.0,
-    shuffle: bool = True,
 ) -> list[DocumentPlan]:
     """Batches of whole documents of similar size under the budget; a larger document is cut into parts.
 
@@ -86,17 +85,14 @@ def document_plans(
             wanted = round(len(stores[0]) * mix_share / (1 - mix_share))
             documents = np.sort(np.resize(random.permutation(documents), wanted))
         parts += _parts(store, number, documents, draw.random(len(store)) < translated_share, batch_tokens)
-    order = np.arange(len(parts))
-    if shuffle:
-        order = random.permutation(len(parts))
-        costs = np.array([part.tokens for part in parts])
-        pool = max(1, round(POOL_BATCHES * batch_tokens / max(1.0, float(np.mean(costs)))))
-        order = np.concatenate(
-            [c[np.argsort(costs[c], kind="stable")] for c in np.split(order, range(pool, len(order), pool))]
-        )
+    order = random.permutation(len(parts))
+    costs = np.array([part.tokens for part in parts])
+    pool = max(1, round(POOL_BATCHES * batch_tokens / max(1.0, float(np.mean(costs)))))
+    order = np.concatenate(
+        [c[np.argsort(costs[c], kind="stable")] for c in np.split(order, range(pool, len(order), pool))]
+    )
     plans = _fill([parts[index] for index in order.tolist()], batch_tokens, batch_documents)
-    shuffled = random.permutation(len(plans)) if shuffle else np.arange(len(plans))
-    return [DocumentPlan(tuple(plans[i])) for i in shuffled]
+    return [DocumentPlan(tuple(plans[i])) for i in random.permutation(len(plans))]
 
 
 def _parts(

@@ -197,7 +197,7 @@ def _weights(model: DocumentModel, pipeline: TextPipeline, section: DecisionStag
     assert model.choice_words is not None
     weights = torch.ones(len(model.choice_words), device=model.choice_words.device)
     ids = model.choice_words.tolist()
-    named = pipeline.single_pieces(list(section.weights), "target", "decision_stage.weights")
+    named = pipeline.single_pieces(list(section.weights), "decision_stage.weights")
     for word, id, weight in zip(section.weights, named, section.weights.values(), strict=True):
         if id not in ids:
             raise UserError(

@@ -32,9 +32,9 @@ from weitblick.documents.corpora.reading import files_of_part
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import TextPipeline, load_pipeline
 from weitblick.text.pipeline import learn_pipeline
-from weitblick.training.dev_translation import DevBleu, translated_store
 from weitblick.training.stage import StageRun
 from weitblick.training.store import CorpusStore, prepare_store
+from weitblick.training.translated_store import translated_store
 from weitblick.training.update import StageTask
 
 log = logging.getLogger("weitblick")
@@ -203,10 +203,6 @@ class _Run:
     def _train_stage(self, task: StageTask, model: DocumentModel, result: Path) -> StageResult:
         """Trains a stage, or goes on with it, and leaves its model in a folder of its own."""
         _set_dropout(model, task.section)
-        if task.section.bleu_sentences:
-            dev = corpus_files(self.recipe)["dev"]
-            bleu = DevBleu(dev, self.recipe.data.format, self.pipeline, task.section.bleu_sentences)
-            task = replace(task, bleu=bleu)
         run = StageRun(task, model, self.world, quiet=self.quiet, finish=self.finish)
         progress = run.run()
         found = StageResult(
@@ -247,7 +243,7 @@ def _new_model(recipe: Recipe, context: ContextSection, pipeline: TextPipeline) 
         model = build(recipe.model, context, len(pipeline.source_vocabulary), len(pipeline.target_vocabulary))
     except ValueError as error:
         raise UserError(str(error), remedy="change the recipe") from None
-    model.decide_between([pipeline.single_pieces(words, "target", "context.decides") for words in context.decides])
+    model.decide_between([pipeline.single_pieces(words, "context.decides") for words in context.decides])
     return model
 
 
@@ -377,9 +373,9 @@ def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> No
 def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
     found = []
     for key in sorted(old.keys() | new.keys()):
-        if f"{prefix}{key}" in FREE_TO_CHANGE:
-            continue
         a, b = old.get(key), new.get(key)
+        if f"{prefix}{key}" in FREE_TO_CHANGE or (key not in new and not a):  # a key of before that was not used
+            continue
         if isinstance(a, dict) and isinstance(b, dict):
             found += _differences(a, b, f"{prefix}{key}.")
         elif a != b:

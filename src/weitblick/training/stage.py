@@ -253,12 +253,8 @@ class StageRun:
                 where=self.task.folder,
                 remedy="the last saved state is kept; lower learning_rate or clip",
             )
-        figures, text = result.figures(), str(result)
-        if self.task.bleu is not None and progress.update and self.world.first:
-            bleu = self.task.bleu(self.model)
-            figures["dev_bleu"], text = bleu, f"{text}  dev BLEU {bleu:.2f}"
-        logs.write("dev", progress.update, figures)
-        logs.say(f"{self.task.name} update {progress.update}: {text}")
+        logs.write("dev", progress.update, result.figures())
+        logs.say(f"{self.task.name} update {progress.update}: {result}")
         self.checkpoints.consider(self.model, progress, result.perplexity)
         return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from weitblick.common.errors import UserError
 from weitblick.common.process import World
 from weitblick.common.recipe import ContextStageSection, StageSection
-from weitblick.model.batch import Batch, Packed
+from weitblick.model.batch import Batch
 from weitblick.model.concatenation import batch_as_read
-from weitblick.model.context import PLAIN, ContextOptions
+from weitblick.model.context_module import PLAIN, ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.text.base import EOS, UNK
 from weitblick.training.batching import DocumentPlan, SentencePlan, document_plans, load_batch, sentence_plans
@@ -122,50 +122,21 @@ class Optimiser:
             self.adam.state[parameter][key] = value.to(device)
 
 
-# Regularisation that makes a model need its context: context dropout, word dropout, a floor under the gate.
-
-OFTEN = 0.4
-"""A word in more than so many of a document's sentences is no clue to what a hidden one is."""
+# Regularisation that makes a model need its context: context dropout, word dropout.
 
 
-def regularise(
-    model: DocumentModel, batch: Batch, section: StageSection, update: int
-) -> tuple[ContextOptions, Tensor | None]:
+def regularise(model: DocumentModel, batch: Batch, section: StageSection) -> tuple[ContextOptions, Tensor | None]:
     """How this batch reads its context, and its source with words hidden, where any are."""
     if not isinstance(section, ContextStageSection):
         return PLAIN, None
-    hidden = _hide_words(batch, section)  # also without a context layer, so that baselines differ in context alone
+    source, hidden = batch.current.source.tokens, None
+    if section.source_word_dropout:  # also without a context layer, so that baselines differ in context alone
+        drop = torch.rand(len(source), device=source.device) < section.source_word_dropout
+        hidden = torch.where(drop & (source != EOS), UNK, source)
     if model.context is None:
         return PLAIN, hidden
-    use = torch.rand(batch.current.sentences, device=batch.current.labels.device) >= section.context_dropout
-    floor = 0.0
-    if section.context_floor_updates:
-        floor = section.context_floor * max(0.0, 1 - update / section.context_floor_updates)
-    return ContextOptions(use=use, floor=floor), hidden
-
-
-def _hide_words(batch: Batch, section: ContextStageSection) -> Tensor | None:
-    source = batch.current.source
-    if not section.source_word_dropout and not section.repeated_word_dropout:
-        return None
-    chance = torch.full(source.tokens.shape, section.source_word_dropout, device=source.tokens.device)
-    if section.repeated_word_dropout:
-        chance[repeated(source, batch.all_sentences.source)] = section.repeated_word_dropout
-    drop = torch.rand(len(source.tokens), device=source.tokens.device) < chance
-    return torch.where(drop & (source.tokens != EOS), UNK, source.tokens)
-
-
-def repeated(current: Packed, everything: Packed) -> Tensor:
-    """[T] which words of the current sentences another sentence of their document has too, but not most of them."""
-    documents, sentences = everything.layout.documents, everything.layout.sentences
-    size = torch.bincount(documents)  # [B] sentences
-    kinds = int(everything.tokens.max()) + 1
-    words = documents[everything.layout.sentence] * kinds + everything.tokens  # a word of a document
-    once = torch.unique(words * sentences + everything.layout.sentence).div(sentences, rounding_mode="floor")
-    found, counts = torch.unique(once, return_counts=True)  # of each word the sentences that have it
-    own = current.layout.documents[current.layout.sentence]
-    count = counts[torch.searchsorted(found, own * kinds + current.tokens)]
-    return (count > 1) & (count <= (OFTEN * size[own]).clamp_min(2))
+    use = torch.rand(batch.current.sentences, device=source.device) >= section.context_dropout
+    return ContextOptions(use=use), hidden
 
 
 @dataclass(frozen=True)
@@ -243,7 +214,7 @@ DEV_TOKENS = 4000
 class StageTask:
     """`documents`: batches are of whole documents (stage 2), not of sentences (stage 1). `translated`: a model's
     translations of the stores, which `translated_share` of the documents read as context; `dev_translated`: the same of
-    dev, all of which reads them. `bleu`: of dev, if wanted."""
+    dev, all of which reads them."""
 
     name: str
     folder: Path
@@ -256,7 +227,6 @@ class StageTask:
     translated: Sequence[CorpusStore] | None = None
     translated_share: float = 0.0
     dev_translated: CorpusStore | None = None
-    bleu: Callable[[DocumentModel], float] | None = None
 
     def plans(self, epoch: int) -> Sequence[Plan]:
         if not self.documents:
@@ -336,7 +306,7 @@ class Updater:
 
     def _backward(self, batch: Batch, update: int) -> UpdateSums:
         section = self.task.section
-        options, hidden = regularise(self.model, batch, section, update)
+        options, hidden = regularise(self.model, batch, section)
         with torch.autocast(self.world.device.type, self.half) if self.half else nullcontext():
             output = self.model(batch, options, hidden)
             loss, likelihood = output.words.loss(batch.current.labels, section.label_smoothing)

@@ -14,7 +14,8 @@ from weitblick.common.intervals import Estimate, Resampling
 from weitblick.common.process import World
 from weitblick.model.batch import Batch
 from weitblick.model.concatenation import batch_as_read
-from weitblick.model.context import ContextOptions, ModelOutput, Shared
+from weitblick.model.context import ModelOutput, Shared
+from weitblick.model.context_module import ContextOptions
 from weitblick.model.document_model import DocumentModel
 from weitblick.training.batching import DocumentPlan, SentencePlan, load_batch, load_documents
 from weitblick.training.store import CorpusStore

@@ -30,11 +30,16 @@ from weitblick.model.output import Pointer
 from weitblick.model.transformer import Transformer
 from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis, SearchOptions
-from weitblick.translation.concatenated import concatenated_units, current_only, without_separators
 from weitblick.translation.forced import Forced
 from weitblick.translation.kept_states import BestStates, KeptStates, TranslationStates, encode_sources
 from weitblick.translation.options import TranslationOptions
-from weitblick.translation.searching import batches_by_length, search_batch
+from weitblick.translation.searching import (
+    batches_by_length,
+    concatenated_units,
+    current_only,
+    search_batch,
+    without_separators,
+)
 from weitblick.translation.shared_beginnings import score_alternatives
 from weitblick.translation.verification import Verification, changed_by_context, is_greedy, worth_verifying
 

@@ -18,12 +18,12 @@ from weitblick.files.checks.findings import (
     Limits,
     MissedTerms,
     Row,
+    missed_terms,
     unignored,
 )
 from weitblick.files.checks.languages import wrong_language
 from weitblick.files.checks.own_rules import OwnRule, OwnRules, check_rule
 from weitblick.files.checks.rules import OTHER_RULES, ROW_RULES, check
-from weitblick.files.checks.terms import missed_terms
 from weitblick.files.encoding import name_of
 from weitblick.memory.glossary import Glossary
 from weitblick.memory.terms import Term

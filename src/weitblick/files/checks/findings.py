@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from weitblick.documents.document import Document, Sentence
+
+if TYPE_CHECKING:
+    from weitblick.memory.glossary import Glossary
 
 LINE, LINES = 42, 2
 FASTEST = 20.0
@@ -70,6 +75,16 @@ class Ignored:
 MissedTerms = Callable[[str, str], Iterable[tuple[str, str]]]
 """A source and its translation to the terms that are not in the translation: each with the translation it should have;
 a term that is to stay as it is is its own."""
+
+
+def missed_terms(glossary: Glossary) -> MissedTerms:
+    """A function from a source and its translation to the terms that are missing in it, inflected forms accepted."""
+
+    def missed(source: str, target: str) -> list[tuple[str, str]]:
+        _, found = glossary.check(Document("1", (Sentence(source, target),)))
+        return [(miss.term.source, miss.term.target) for miss in found]
+
+    return missed
 
 
 @dataclass(frozen=True)

@@ -60,12 +60,12 @@ def wrong_language(texts: Sequence[str], expected: str) -> str | None:
     return found
 
 
-def language_finding(texts: Sequence[str], expected: str, words: str = "") -> Finding | None:
+def language_finding(texts: Sequence[str], expected: str) -> Finding | None:
     """What is said before a document in another language is translated."""
     from weitblick.files.checks.findings import Finding
 
     found = wrong_language(texts, expected)
     if found is None:
         return None
-    shown = words or next((text for text in texts if text.strip()), "")[:60]
+    shown = next((text for text in texts if text.strip()), "")[:60]
     return Finding(1, "language", shown, f"the text looks like {found}, not {base_language(expected)}")

@@ -1,4 +1,4 @@
-"""Translations that training itself needs: dev BLEU, and corpora as the stage-1 model translates them."""
+"""Corpora as the stage-1 model translates them, which stage 2 reads as target context."""
 
 from __future__ import annotations
 
@@ -15,15 +15,11 @@ import torch
 from weitblick.common.files import make_folder, settled_folder
 from weitblick.common.locks import waiting_lock
 from weitblick.common.process import World
-from weitblick.documents.corpora.formats import read_documents
-from weitblick.documents.document import Document
 from weitblick.model.document_model import DocumentModel
-from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit
 from weitblick.training.store import CorpusStore, StoreWriter
 from weitblick.translation.driver import translate_units
 from weitblick.translation.options import TranslationOptions
-from weitblick.translation.translator import Translator
 
 log = logging.getLogger("weitblick")
 
@@ -31,30 +27,6 @@ GREEDY = TranslationOptions(beam=1, context=False)
 WINDOW_DOCUMENTS = 100
 TELL_EVERY = 5  # windows
 NEARLY_ALL = 0.8  # of a corpus: the rest is then translated too, so that runs with other seeds share the result
-
-
-class DevBleu:
-    """Detokenised BLEU (sacreBLEU's own settings) of greedy translations of the first documents of dev."""
-
-    def __init__(self, paths: Sequence[str], format: str | None, pipeline: TextPipeline, sentences: int) -> None:
-        self.pipeline = pipeline
-        self.documents: list[Document] = []
-        for document in read_documents(paths, format):
-            if sum(len(d.sentences) for d in self.documents) >= sentences:
-                break
-            self.documents.append(document)
-
-    @torch.no_grad()
-    def __call__(self, model: DocumentModel) -> float:
-        import sacrebleu
-
-        training = model.training
-        model.eval()
-        translated = Translator(model, self.pipeline).translate_documents(self.documents, beam=1)
-        hypotheses = [target or "" for document in translated for target in document.targets]
-        model.train(training)
-        references = [target or "" for document in self.documents for target in document.targets]
-        return sacrebleu.corpus_bleu(hypotheses, [references]).score
 
 
 def translated_store(
