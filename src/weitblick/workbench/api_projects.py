@@ -217,7 +217,8 @@ def routes(service: Service) -> APIRouter:
     def document(project: str, document: str) -> Json:
         checked(project, document)
         workbench.fill(document)
-        return {**asdict(store.document(document)), "rows": [segment_json(one) for one in store.segments(document)]}
+        rows = [segment_json(one) for one in store.segments(document)]
+        return {**asdict(store.document(document)), "rows": rows, "typing": workbench.presence.held(document)}
 
     @router.delete("/{project}/documents/{document}", summary="Delete a document for good", status_code=204)
     def delete_document(project: str, document: str) -> None:
@@ -227,7 +228,7 @@ def routes(service: Service) -> APIRouter:
     async def events(
         project: str, document: str, writer: Annotated[str | None, Query(max_length=64)] = None
     ) -> StreamingResponse:
-        listening = workbench.news(checked(project, document), writer)
+        listening = workbench.presence.news(checked(project, document), writer)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(listening, media_type="text/event-stream", headers=headers)
 
@@ -248,7 +249,7 @@ def routes(service: Service) -> APIRouter:
     def edit(project: str, document: str, position: Row, body: SegmentIn) -> Json:
         checked(project, document)
         if body.focus is not None:
-            workbench.focus(document, body.focus, body.writer)
+            workbench.presence.focus(document, body.focus, body.writer)
         asked = body.ask and body.state in APPROVED and bool(body.target.strip())
         found = workbench.checks.of_row(document, position, body.target) if asked else []
         state = "edited" if found else body.state
@@ -339,7 +340,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/{project}/documents/{document}/focus", summary="Which row is being written", status_code=204)
     def focus(project: str, document: str, body: FocusIn) -> None:
-        workbench.focus(checked(project, document), body.position, body.writer)
+        workbench.presence.focus(checked(project, document), body.position, body.writer)
         if body.position is not None:
             workbench.expect_typing(document, body.position)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
 from weitblick.workbench.filling import Filling
 from weitblick.workbench.placeholders import MaskedMemory, RowMasks
+from weitblick.workbench.presence import Presence
 from weitblick.workbench.retranslation import NewlyApproved, NewPair
 from weitblick.workbench.row_acts import RowActs
 from weitblick.workbench.schema import APPROVED, Segment, Write, Written
@@ -47,8 +48,7 @@ class Workbench:
         self._new: defaultdict[str, list[NewPair]] = defaultdict(list)  # approved, and not yet seen by all drafts
         self._expected: Work | None = None  # the row that is being made ready for typing
         self._lock = threading.Lock()  # of these
-        self._cursors: defaultdict[str, dict[str | None, int]] = defaultdict(dict)  # by document and tab
-        self._listening: Counter[tuple[str, str | None]] = Counter()
+        self.presence = Presence(self.hub)
         self._vocabulary = Vocabulary(service.languages.source)
         self._target_vocabulary = Vocabulary(service.languages.target)
         self.masks = RowMasks(self.store, service.languages.source, service.alphabet)
@@ -74,15 +74,6 @@ class Workbench:
         if empty and (running is None or running.result.done()):
             self._filling[document] = self.service.engine.run(self.filling.steps(document))
 
-    def focus(self, document: str, position: int | None, writer: str | None = None) -> None:
-        """The row that somebody writes in a tab, which the model leaves alone; None: no row any more."""
-        with self._lock:
-            cursors = self._cursors[document]
-            if position is None:
-                cursors.pop(writer, None)
-            else:
-                cursors[writer] = position
-
     def expect_typing(self, document: str, position: int) -> None:
         """Somebody has come to a row and may type in it: it is made ready to be completed."""
         with self._lock:
@@ -92,19 +83,6 @@ class Workbench:
         expected = self.service.engine.run(self.completing.prepare(document, position), urgent=True)
         with self._lock:
             self._expected = expected
-
-    async def news(self, document: str, writer: str | None) -> AsyncIterator[str]:
-        """The events of a document for one tab, for as long as it listens; its cursor goes with it."""
-        tab = (document, writer)
-        self._listening[tab] += 1  # one that connects again may be here twice for a while
-        try:
-            async for event in self.hub.listen(document):
-                yield event
-        finally:
-            self._listening[tab] -= 1
-            if not self._listening[tab]:
-                del self._listening[tab]
-                self.focus(document, None, writer)
 
     def edit(self, document: str, position: int, write: Write) -> Segment:
         """A person's change. A confirmed row makes the drafts anew; one that is opened again leaves the memory. All
@@ -138,7 +116,7 @@ class Workbench:
 
     def _repeat(self, document: str, confirmed: Segment, cause: int) -> None:
         """Drafts of the very same source say what was confirmed; each of them can be taken back by itself."""
-        held = self._under_cursor(document)
+        held = self.presence.under_cursor(document)
         for row in self.store.segments(document):
             same = row.source == confirmed.source and row.position != confirmed.position
             if same and row.target != confirmed.target and row.position not in held and may_change(row):
@@ -211,8 +189,9 @@ class Workbench:
         person: str | None = None,
     ) -> tuple[list[Segment], list[Segment]]:
         """What replacing makes of rows is written as one step, which `undo_changes` takes back. The second list has the
-        rows that are something else by now than what was seen, and are left."""
-        after = {one.row.position: one.after for one in found}
+        rows that are something else by now than what was seen, or that somebody types in, and are left."""
+        held = self.presence.held_by_others(document, writer, seen)
+        after = {one.row.position: one.after for one in found if one.row.position not in held}
         for position in after.keys() & seen.keys():
             self.checks.refuse_unholdable(document, position, after[position])
         done, left = replace_targets(self.store, document, after, seen, confirmed, writer, person)
@@ -282,7 +261,7 @@ class Workbench:
         news = tuple(self._new[document])
         told = news if len(news) <= MOST_NEW else ()  # of so much that is new all drafts have some words
         segments = self.store.segments(document)
-        under_cursor = self._under_cursor(document)
+        under_cursor = self.presence.under_cursor(document)
         confirmed = {row.source: row.target for row in segments if row.state == "confirmed"}
         free = (row for row in segments if may_change(row) and confirmed.get(row.source) != row.target)
         drafts = [row.position for row in free if row.position not in under_cursor]
@@ -314,7 +293,7 @@ class Workbench:
             for position, translations in finished.items():
                 before = segments[position]
                 target = shown.get(position, before.target or before.source)
-                if not translations or position in self._under_cursor(document):
+                if not translations or position in self.presence.under_cursor(document):
                     continue
                 segment = self.store.translate(document, position, target, before, cause)
                 if segment is not None and segment != before:
@@ -352,10 +331,6 @@ class Workbench:
         """The words of both languages."""
         return self._vocabulary, self._target_vocabulary
 
-    def _under_cursor(self, document: str) -> set[int]:
-        with self._lock:
-            return set(self._cursors.get(document, {}).values())
-
     def tell(self, document: str, *segments: Segment) -> None:
         """Tells all tabs what rows are now."""
         for segment in segments:
@@ -365,7 +340,7 @@ class Workbench:
         self.stop_improving(document)
         if (running := self._filling.pop(document, None)) is not None:
             running.cancel()
-        self._cursors.pop(document, None)
+        self.presence.forget(document)
         self.masks.forget(document)
         self.filling.forget(document)
 

@@ -17,6 +17,7 @@ import { change, isApproved, isChanged, say, state, tell, warn } from "./store.j
 import { loadTags } from "./tags.js";
 import { loadTermMarks } from "./term_marks.js";
 import { drawTerm } from "./terms.js";
+import { hear, hearAll } from "./typists.js";
 
 /** @typedef {import("./store.js").Row} Row */
 
@@ -42,6 +43,7 @@ export function openDocument(identity) {
     now.left = null;
     now.loading = true;
     now.focus = now.visited = now.pointed = null;
+    now.typists = new Map();
   });
   history.replaceState(null, "", `#${identity}`);
   localStorage.setItem(LATEST_DOCUMENT + state.project, identity);
@@ -51,6 +53,7 @@ export function openDocument(identity) {
   // Whoever connects, for the first time or again, takes the document as it is; from then on there are news.
   listen("hello", () => loadDocument(identity));
   listen("segment", expectRow);
+  listen("typing", hear);
   listen("refused", tellRefused);
   listen("progress", ({ done, total }) => done >= total && tell("The document is translated."));
   listen("improving", tellImproving);
@@ -80,6 +83,7 @@ function loadDocument(identity) {
       if (/cannot be reached/.test(now.status)) now.status = "";
     });
     takeNews();
+    hearAll(found.typing);
     if (isNew) resume();
     if (isNew) loadTags(identity);
     if (isNew) loadTermMarks();
@@ -130,7 +134,7 @@ function tellOthersWork(row) {
   const known = state.rows[row.position];
   if (!known || row.written <= known.written || row.writer === tab || row.writer === null) return;
   if (isApproved(known) && !isApproved(row)) warn(`Row ${row.position + 1} was opened again in another window.`);
-  else if (state.focus === row.position) warn(`Row ${row.position + 1} was written in another window.`);
+  else if (state.focus === row.position && !state.typists.has(row.position)) warn(`Row ${row.position + 1} was written in another window.`);
 }
 
 /** Another window had older text for a row, which did not go over what is there. @param {{ position: number, writer: string }} refused */

@@ -44,7 +44,7 @@ export function actOn(act) {
 export function actOnRow(act, position) {
   const row = shown(state.rows[position]);
   if (act === "copy" || act === "clear") {
-    replaceText(position, act === "copy" ? row.source : "", act);
+    if (!replaceText(position, act === "copy" ? row.source : "", act)) return;
     return say(`Row ${position + 1} is ${DONE[act]}. Ctrl+Z brings back what was there.`);
   }
   if (act === "reopen" ? !isApproved(row) : row.state === DONE[act]) return say(`Row ${position + 1} is ${act === "reopen" ? "open" : DONE[act]} already.`);

@@ -9,6 +9,7 @@ import { byWhom } from "./person.js";
 import { actOnRow, choose } from "./row_acts.js";
 import { change, isApproved, languages, state } from "./store.js";
 import { buildTags } from "./tags.js";
+import { buildTypist } from "./typists.js";
 
 /** @typedef {import("./store.js").Row} Row */
 /**
@@ -21,6 +22,7 @@ import { buildTags } from "./tags.js";
  * @property {HTMLElement} tools
  * @property {import("./tags.js").TagParts} tags
  * @property {HTMLElement} terms
+ * @property {HTMLElement} typist
  */
 
 const ORIGINS = /** @type {Record<string, string>} */ ({
@@ -54,6 +56,7 @@ export function buildParts(position) {
     badge,
     review,
     tags: buildTags(),
+    typist: buildTypist(),
     terms: element("p", { class: "row-terms", hidden: true }),
     difference: element("div", { class: "difference", hidden: true }),
     comments: element("div", { class: "comments", role: "group", "aria-label": `Comments on row ${position + 1}`, hidden: true }),
@@ -62,7 +65,7 @@ export function buildParts(position) {
 }
 
 /** What the parts of a row are drawn from, besides the row. @param {number} position */
-export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.terms.get(position), state.placed?.position === position ? state.placed : null];
+export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.terms.get(position), state.placed?.position === position ? state.placed : null, state.typists.get(position)];
 
 /** @param {RowParts} parts @param {Row} row */
 export function drawParts(parts, row) {

@@ -90,6 +90,8 @@ export const state = {
   term: null,
   /** @type {(import("./corrections.js").Corrected & { position: number })[]} what was corrected, the latest first, until somebody has seen to it */
   corrected: [],
+  /** @type {Map<number, import("./typists.js").Typing>} rows that somebody else types in. Replaced, never changed */
+  typists: new Map(),
   /** @type {number | null} the row under the cursor */
   focus: null,
   /** @type {number | null} the row under the pointer, whose words are elements */
