@@ -135,3 +135,41 @@ def test_two_tabs_of_one_person_do_not_keep_each_other_out(story: Story) -> None
     other.until(lambda: other.text(1).endswith(" Ja."))
     assert typist(other, 1) == ""
     assert other.field(1).get_attribute("readonly") is None
+
+
+def test_who_changed_what_in_a_row(people: tuple[Story, Story]) -> None:
+    """Anna edits and confirms, Bert reviews: the row tells the draft, the edit and the review apart."""
+    anna, bert = people
+    draft = anna.text(1)
+    anna.field(1).fill("Sie sind sehr hoch.")
+    anna.until(lambda: anna.stored()[1]["state"] == "edited")
+    anna.field(1).press("Control+Enter")
+    bert.until(lambda: bert.state(1) == "confirmed" and typist(bert, 1) == "")
+    bert.field(1).fill("Sie sind recht hoch.")
+    bert.until(lambda: bert.stored()[1]["state"] == "edited")
+    bert.page.keyboard.press("Alt+r")
+    bert.until(lambda: bert.stored()[1]["state"] == "reviewed")
+    bert.page.keyboard.press("Alt+h")
+    lines = bert.page.locator("#versions-list li")
+    bert.until(lambda: lines.count() == 5)
+    assert [line.get_attribute("data-kind") for line in lines.all()] == ["draft", "type", "confirm", "type", "review"]
+    assert lines.nth(0).locator(".version-text").inner_text() == draft == "Sie sind hoch."
+    assert "by Anna" in lines.nth(1).inner_text()
+    assert lines.nth(1).locator("ins").inner_text().strip() == "sehr"
+    assert "the same text" in lines.nth(2).inner_text()
+    assert "by Bert" in lines.nth(3).inner_text()
+    assert lines.nth(3).locator("ins").inner_text().strip() == "recht"
+    assert lines.nth(3).locator("del").inner_text().strip() == "sehr"
+    assert serious(bert.page) == []
+    picture(bert.page, "versions")
+    bert.page.check("#versions-draft")
+    bert.until(lambda: lines.nth(4).locator("ins").count() == 1)
+    assert lines.nth(4).locator("ins").inner_text().strip() == "recht"
+    bert.page.set_viewport_size(PHONE)
+    assert bert.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    picture(bert.page, "versions-phone")
+    bert.page.keyboard.press("Escape")
+    assert bert.cursor() == 1
+    anna.row(1).hover()
+    anna.row(1).get_by_role("button", name="Changes").click()
+    anna.until(lambda: anna.page.locator("#versions-list li").count() == 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from weitblick.files.checks.own_rules import OwnRule
+from weitblick.translation.options import Formality
 from weitblick.workbench.api_v1 import Strict
 from weitblick.workbench.checks import MOST_RULES, finding_json
 from weitblick.workbench.consistency import inconsistencies
@@ -35,6 +36,14 @@ Row = Annotated[int, Path(ge=0, le=MOST_ROW)]
 
 class Named(Strict):
     name: str = Field(min_length=1, max_length=200)
+
+
+class ProjectIn(Strict):
+    """What is to change of a project: its name, and how people are addressed in its translations. Drafts that address
+    them in the other way are translated again."""
+
+    name: str | None = Field(None, min_length=1, max_length=200)
+    formality: Formality | None = None
 
 
 Writer = Annotated[str | None, Field(max_length=64)]
@@ -145,11 +154,16 @@ def routes(service: Service) -> APIRouter:
 
     @router.get("/{project}", summary="A project and its documents")
     def project(project: str) -> Json:
-        return {**asdict(store.project(project)), "documents": [asdict(one) for one in store.documents(project)]}
+        documents = [asdict(one) for one in store.documents(project)]
+        forms = get_args(Formality) if service.knows_formality else ("auto",)
+        return {**asdict(store.project(project)), "documents": documents, "formalities": forms}
 
-    @router.put("/{project}", summary="Rename a project")
-    def rename(project: str, body: Named) -> Json:
-        return asdict(store.rename_project(project, body.name))
+    @router.put("/{project}", summary="Rename a project, or set how people are addressed in it")
+    def change_project(project: str, body: ProjectIn) -> Json:
+        store.project(project)
+        if body.formality is not None:
+            workbench.addressing.set(project, body.formality)
+        return asdict(store.rename_project(project, body.name) if body.name is not None else store.project(project))
 
     @router.delete("/{project}", summary="Delete a project for good", status_code=204)
     def delete_project(project: str) -> None:
@@ -311,7 +325,8 @@ def routes(service: Service) -> APIRouter:
     async def explanation(project: str, document: str, position: Row, request: Request) -> Json:
         store.segment(checked(project, document), position)
         rows, mask, memory = store.segments(document), workbench.masks.of(document), workbench.memory_of(document)
-        steps = explain_row(service.engine, service.name, rows, position, mask, memory)
+        formality = workbench.addressing.of(project)
+        steps = explain_row(service.engine, service.name, rows, position, mask, memory, formality)
         found = await unless_gone(request, service.scheduler.run(steps))
         return {**found, "terms": {str(position): workbench.terms.said(project, rows[position])}}
 

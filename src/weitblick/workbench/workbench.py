@@ -9,10 +9,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from weitblick.documents.document import Document, Sentence
-from weitblick.files.masked_document import BY_RULE, mask_pair
+from weitblick.files.masked_document import mask_pair
 from weitblick.files.translatable_file import TranslatableFile
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.results import Translation
+from weitblick.workbench.addressing import Addressing
 from weitblick.workbench.checks import Checks
 from weitblick.workbench.completing import Completing
 from weitblick.workbench.consistency import Vocabulary
@@ -20,9 +21,10 @@ from weitblick.workbench.domain import DomainJudge
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
-from weitblick.workbench.filling import Filling
+from weitblick.workbench.filling import Filling, may_change
 from weitblick.workbench.placeholders import MaskedMemory, RowMasks
 from weitblick.workbench.presence import Presence
+from weitblick.workbench.previews import PreviewPages
 from weitblick.workbench.retranslation import NewlyApproved, NewPair
 from weitblick.workbench.row_acts import RowActs
 from weitblick.workbench.schema import APPROVED, Segment, Write, Written
@@ -49,6 +51,7 @@ class Workbench:
         self._expected: Work | None = None  # the row that is being made ready for typing
         self._lock = threading.Lock()  # of these
         self.presence = Presence(self.hub)
+        self.previews = PreviewPages()
         self._vocabulary = Vocabulary(service.languages.source)
         self._target_vocabulary = Vocabulary(service.languages.target)
         self.masks = RowMasks(self.store, service.languages.source, service.alphabet)
@@ -56,9 +59,10 @@ class Workbench:
         self.searching = Searching()
         self.terms = ProjectTerms(self.store, service.languages)
         self.acts = RowActs(self)
+        self.addressing = Addressing(self)
         self.completing = Completing(self)
         self.domain = DomainJudge(self)
-        self.filling = Filling(self, self.tell, self._unmasked)
+        self.filling = Filling(self, self.tell, self.unmasked)
 
     def add(self, project: str, name: str, read: TranslatableFile, file: bytes) -> str:
         """A new document of a file, which begins to fill with translations."""
@@ -237,7 +241,7 @@ class Workbench:
         found: list[str] = []
         for finished in self.service.engine.document_steps(whole, options, [position]):
             for translation in finished.get(position, ()):
-                found += self._unmasked(document, {position: translation.text}, options).values()
+                found += self.unmasked(document, {position: translation.text}, options).values()
             yield
         return [text for text in dict.fromkeys(found) if text != current.target][:ALTERNATIVES]
 
@@ -285,7 +289,7 @@ class Workbench:
         engine, options = self.service.engine, self.options(document)
         for finished in engine.document_steps(whole, options, order, approved):
             said = {position: translations[0].text for position, translations in finished.items() if translations}
-            shown = self._unmasked(document, said, options)
+            shown = self.unmasked(document, said, options)
             if approved.changes_some_words:
                 kept = {p for p, found in finished.items() if found and _keeps_new_term(found[0], approved)}
                 merged = self._merged(segments, {p: text for p, text in shown.items() if p not in kept}, approved)
@@ -315,16 +319,18 @@ class Workbench:
         }
         return {**shown, **merged}
 
-    def _unmasked(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
+    def unmasked(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
         """What the model says for some rows as people read it."""
         engine, again = self.service.engine, replace(options, n_best=1)
         align = engine.translator.align
         return self.masks.of(document).unmask(said, align, lambda lost: engine.translated(lost, again))
 
     def options(self, document: str) -> TranslationOptions:
-        """How the rows of a document are translated: with the memory and the terms of its project."""
-        terms = self.terms.of(self.store.document(document).project)
-        return TranslationOptions(memory=self.memory_of(document), terms=terms)
+        """How the rows of a document are translated: with the memory, the terms and the form of address of its
+        project."""
+        project = self.store.document(document).project
+        terms, formality = self.terms.of(project), self.addressing.of(project)
+        return TranslationOptions(memory=self.memory_of(document), terms=terms, formality=formality)
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
@@ -338,9 +344,11 @@ class Workbench:
 
     def _stop(self, document: str) -> None:
         self.stop_improving(document)
+        self.addressing.stop(document)
         if (running := self._filling.pop(document, None)) is not None:
             running.cancel()
         self.presence.forget(document)
+        self.previews.forget(document)
         self.masks.forget(document)
         self.filling.forget(document)
 
@@ -351,11 +359,6 @@ class Workbench:
             self._new.pop(document, None)
         if running is not None:
             running.cancel()
-
-
-def may_change(row: Segment) -> bool:
-    """Whether the model may translate a row again: a draft, but not one that a rule has made."""
-    return row.state == "draft" and not row.metadata.get(BY_RULE)
 
 
 def _keeps_new_term(translation: Translation, approved: NewlyApproved) -> bool:

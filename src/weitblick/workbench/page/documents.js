@@ -124,7 +124,7 @@ function takeNews() {
   if (state.loading) return;
   const rows = [...news.values()];
   news.clear();
-  if (rows.length) takeRows(rows);
+  if (rows.length) takeRows(rows, documentPath());
   const under = rows.find((row) => row.position === state.focus);
   if (under && isChanged(shown(under))) showAlternatives(under.position);
 }
@@ -159,11 +159,12 @@ function tellImproving({ done, total }) {
 
 /* ---- adding ---- */
 
-/** Adds a document to the project that was chosen, also while that is being opened, and shows it. @param {object} body @param {string} name */
-function addDocument(body, name) {
+/** Adds a document to the project that was chosen, also while that is being opened, and shows it.
+ * @param {object} body @param {string} name @param {Promise<string>} chosen the project */
+function addDocument(body, name, chosen = chosenProject()) {
   say(`Reading ${name} …`);
   return attempt(`${name} is not added`, async () => {
-    const project = await chosenProject();
+    const project = await chosen;
     const added = await ask("POST", `/v1/projects/${project}/documents`, body);
     await openProject(project, added.id);
     say(`${added.name}: ${count(added.rows.length, "sentence", "sentences")}.`);
@@ -171,11 +172,11 @@ function addDocument(body, name) {
   });
 }
 
-/** @param {File} file */
-function addFile(file) {
+/** @param {File} file @param {Promise<string>} [chosen] the project */
+function addFile(file, chosen) {
   const form = new FormData();
   form.append("file", file);
-  return addDocument(form, file.name);
+  return addDocument(form, file.name, chosen);
 }
 
 async function addPasted() {
@@ -224,7 +225,8 @@ export function setUpDocuments() {
     });
   }
   document.addEventListener("drop", async (event) => {
-    for (const file of event.dataTransfer?.files ?? []) await addFile(file);
+    const [files, chosen] = [[...(event.dataTransfer?.files ?? [])], chosenProject()];
+    for (const file of files) await addFile(file, chosen);
   });
   $("add-button").addEventListener("click", leaveForAnother);
   $("back-button").addEventListener("click", goBack);
@@ -236,7 +238,7 @@ export function setUpDocuments() {
 export function drawDocument() {
   const isShown = state.document !== null && state.rowsOf === state.document;
   $("welcome").hidden = state.document !== null || state.project === null;
-  $("sheet").hidden = $("export-button").hidden = $("panel").hidden = !isShown;
+  $("sheet").hidden = $("export-button").hidden = $("preview-button").hidden = $("panel").hidden = !isShown;
   $("back-line").hidden = !state.left;
   $("back-button").textContent = state.left ? `Back to ${state.left.name}` : "";
   document.title = isShown ? `${documentName()} · Weitblick` : "Weitblick workbench";

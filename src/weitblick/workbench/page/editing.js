@@ -21,7 +21,7 @@ const PAUSE = 400; // ms after the last key until what was typed is sent
 const LINE_ENDS = /\s*[\r\n]+\s*/g;
 const MOST_PAUSE = 2000; // ms of typing without a pause until it is sent all the same
 
-/** What was typed and waits for a pause. @type {{ position: number, since: number, timer: number } | null} */
+/** What was typed and waits for a pause. @type {{ position: number, path: string, since: number, timer: number } | null} */
 let typed = null;
 /** What Esc goes back to: the row before this tab wrote in it. @type {{ position: number, target: string, state: import("./store.js").RowState } | null} */
 let undoPoint = null;
@@ -59,7 +59,7 @@ function type(field, kind = "") {
   clearTimeout(typed?.timer);
   const since = typed?.since ?? performance.now();
   const wait = Math.max(0, Math.min(PAUSE, since + MOST_PAUSE - performance.now()));
-  typed = { position, since, timer: setTimeout(sendTyped, wait) };
+  typed = { position, path: rowPath(position), since, timer: setTimeout(sendTyped, wait) };
 }
 
 /** A sentence stands on one line, as in its file. @param {string} text */
@@ -73,11 +73,11 @@ export function forgetTyping() {
 /** Sends what waits for a pause. */
 export function sendTyped() {
   if (!typed) return;
-  const { position, timer } = typed;
+  const { position, path, timer } = typed;
   clearTimeout(timer);
   typed = null;
-  if (!state.rows[position]) return;
-  sendRow(position);
+  drafts.send(path); // also if another document is shown by now
+  if (path !== rowPath(position) || !state.rows[position]) return;
   lookAt(position);
   placeTags(position);
 }

@@ -11,6 +11,7 @@ import { settleRow } from "./editing.js";
 import { drawFindings } from "./findings.js";
 import { massOf } from "./explain.js";
 import { isListed } from "./find.js";
+import { FORMALITY } from "./formality.js";
 import { forgetAllHighlights, forgetHighlights } from "./highlights.js";
 import { RowHeights, chooseRows, fillTable, fitsOnPage, withSpaces } from "./row_window.js";
 import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
@@ -296,6 +297,7 @@ function drawExtra(extra, row, conflict) {
 function reasonOf({ cause }) {
   const { term } = state;
   if (cause === null || cause >= 0) return "before";
+  if (cause === FORMALITY) return "because of the form of address, before";
   return term?.pair === -cause ? `because of the term ${term.source} = ${term.target}, before` : "because of a term, before";
 }
 

@@ -47,7 +47,7 @@
  * @typedef {{ target: string, found: Finding[], asked: boolean }} KnownFindings
  * @typedef {{ name: string, source?: string, target?: string, missing?: string, message?: string }} OwnRule
  * @typedef {{ id: number, rule: string, words: string | null, position: number | null }} IgnoredFindings
- * @typedef {{ name: string, confirmed: number, documents: Named[], pairs: Pair[], ignored: IgnoredFindings[], rules: OwnRule[] }} ProjectDetails
+ * @typedef {{ id: string, name: string, formality: import("./formality.js").Formality, formalities: import("./formality.js").Formality[], confirmed: number, documents: Named[], pairs: Pair[], ignored: IgnoredFindings[], rules: OwnRule[] }} ProjectDetails
  *
  * The word that the panel is about: `head` null means all attention heads.
  * @typedef {{ side: "source" | "target", sentence: number, word: number, head: number | null, query: number | null }} WordView

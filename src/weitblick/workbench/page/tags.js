@@ -132,11 +132,13 @@ export function placeTags(position) {
   if (!state.tags.get(position)?.some(({ kind }) => kind === "format")) return;
   asking = new AbortController();
   const { signal } = asking;
+  const path = rowPath(position);
   timer = setTimeout(async () => {
+    if (path !== rowPath(position) || !state.rows[position]) return;
     const { target } = shown(state.rows[position]);
     try {
-      const { target: marks } = await ask("POST", `${rowPath(position)}/tags`, { target }, { signal });
-      change((now) => (now.placed = { position, target, marks: inUnits(marks, target) }));
+      const { target: marks } = await ask("POST", `${path}/tags`, { target }, { signal });
+      if (path === rowPath(position)) change((now) => (now.placed = { position, target, marks: inUnits(marks, target) }));
     } catch (error) {
       if (!isAborted(error)) say("Where the formatting goes could not be looked up.");
     }
