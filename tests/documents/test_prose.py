@@ -128,3 +128,14 @@ def test_threads_split_without_disturbing_each_other() -> None:
                 assert list(pool.map(split, texts)) == expected
     finally:
         sys.setswitchinterval(interval)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Mr. Smith", "He came.", "e.g. this", "No!", "(Yes?)", "“Go.”", "1. One", " ", "\t", "a"])
+    )
+)
+def test_sentences_are_those_of_pysbd_itself(parts: list[str]) -> None:
+    text = " ".join(parts)
+    if text and not ONE_SENTENCE.fullmatch(text):
+        assert sentence_splitter("en")(text) == pysbd.Segmenter(language="en", clean=False).segment(text)

@@ -36,7 +36,9 @@ def run(net, pairs):
     return memory, net.decode(pairs.target.tokens, pairs.target.layout, memory, pairs.source.layout)
 
 
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"activation": "gelu", "attention_biases": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"norm": "pre"}, {"activation": "gelu", "attention_biases": True}, {"source_end": False}]
+)
 def test_a_sentence_alone_equals_itself_in_a_batch(changes):
     net = model(**changes).eval()
     sources, targets = sentences([3, 9, 1, 25, 7]), sentences([4, 8, 2, 21, 30], 1)
@@ -49,6 +51,37 @@ def test_a_sentence_alone_equals_itself_in_a_batch(changes):
         assert torch.allclose(alone.final, together.final[at : at + size], atol=1e-5)
         assert torch.allclose(alone.attended, together.attended[at : at + size], atol=1e-5)
         at, memory_at = at + size, memory_at + memory_size
+
+
+@pytest.mark.parametrize("end", [True, False], ids=["end", "no end"])
+@torch.no_grad()
+def test_whether_the_end_of_the_source_is_read(end):
+    """Whatever stands there makes no difference, where it is not."""
+    net = model(source_end=end).eval()
+    pairs = pack_pairs(sentences([3, 9, 1, 5]), sentences([4, 8, 2, 6], 1))
+    layout = pairs.source.layout
+    other = pairs.source.tokens.clone()
+    other[~layout.is_word] = 7
+    memory, states = run(net, pairs)
+    changed = net.encode(other, layout)
+    found = net.decode(pairs.target.tokens, pairs.target.layout, changed, layout)
+    assert torch.equal(found.final, states.final) != end
+    weights = net.source_weights(pairs.target.tokens, pairs.target.layout, memory, layout)
+    assert weights.shape == (4, 9, 10)
+    torch.testing.assert_close(weights[pairs.target.layout.mask].sum(-1), torch.ones(len(pairs.target.tokens)))
+    ends = weights[torch.arange(4), :, layout.lengths - 1][pairs.target.layout.mask]
+    assert bool(ends.any()) == end
+    cache = net.start(memory, layout)
+    first = net.step(torch.full((4,), 1), cache).final
+    assert torch.allclose(first, states.final[pairs.target.layout.starts], atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_source_without_words_and_without_an_end_is_read_all_the_same():
+    net = model(source_end=False).eval()
+    memory, states = run(net, pack_pairs([[], [5, 6]], [[4], [4, 5]]))
+    assert torch.isfinite(memory).all()
+    assert torch.isfinite(states.final).all()
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

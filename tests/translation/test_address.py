@@ -22,15 +22,19 @@ TEXTS = [text for pair in (*YOU, PLAIN) for text in pair]
 
 @pytest.fixture(scope="module")
 def pipeline() -> TextPipeline:
-    section = TextSection(kind="sentencepiece", merges=110, joint_vocabulary=True, symbols=[FORMAL, INFORMAL])
+    symbols, words = [FORMAL, INFORMAL], ["Sie", "du", "Du"]
+    section = TextSection(kind="sentencepiece", merges=320, joint_vocabulary=True, symbols=symbols, words=words)
     return learn_pipeline((TEXTS * 3, TEXTS * 3), section)
 
 
 class Passes:
     """Passes over documents whose translations are known: (document, source, translation, confirmed)."""
 
-    def __init__(self, pipeline: TextPipeline, sentences: Sequence[tuple[int, str, str, bool]]) -> None:
-        self.pipeline = pipeline
+    def __init__(
+        self, pipeline: TextPipeline, sentences: Sequence[tuple[int, str, str, bool]], stubborn: bool = False
+    ) -> None:
+        """stubborn: a search says what it said before, unless words of that are forbidden."""
+        self.pipeline, self.stubborn = pipeline, stubborn
         self.units = [
             Unit(document, position, position, source, *pipeline.encode_source([source]), locked=confirmed)
             for position, (document, source, _, confirmed) in enumerate(sentences)
@@ -49,7 +53,9 @@ class Passes:
     def targets(self) -> list[list[int]]:
         return self._targets
 
-    def search_variants(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search_variants(
+        self, numbers: Sequence[int], sources: Sequence[list[int]], forbidden: tuple[int, ...] = ()
+    ) -> list[list[Hypothesis]]:
         """What was asked for comes second: a search prefers what it said before."""
         self.asked += sources
         symbols = symbols_of(self.pipeline)
@@ -58,18 +64,21 @@ class Passes:
         for number, source in zip(numbers, sources, strict=True):
             _, formal, informal = next(entry for entry in YOU if entry[0] == self.units[number].text)
             wanted = formal if source[0] == symbols["formal"] else informal
-            found.append(
-                [self.hypothesis(self._targets[number]), self.hypothesis(*self.pipeline.encode_target([wanted]))]
-            )
+            hypotheses = [self._targets[number], *self.pipeline.encode_target([wanted])]
+            hypotheses = hypotheses[:1] if self.stubborn and not forbidden else hypotheses
+            found.append([self.hypothesis(ids) for ids in hypotheses if not set(ids) & set(forbidden)])
         return found
 
 
 def followed(
-    pipeline: TextPipeline, formality: Formality, sentences: Sequence[tuple[int, str, str, bool]]
+    pipeline: TextPipeline,
+    formality: Formality,
+    sentences: Sequence[tuple[int, str, str, bool]],
+    stubborn: bool = False,
 ) -> Mapping[int, str]:
     address = Address.of(pipeline, formality)
     assert address is not None
-    passes = Passes(pipeline, sentences)
+    passes = Passes(pipeline, sentences, stubborn)
     found = address.follow(passes, passes.found)
     return dict(zip(found, pipeline.decode_target([own[0].ids for own in found.values()]), strict=True))
 
@@ -85,6 +94,22 @@ def test_the_minority_of_a_document_follows_the_rest(pipeline: TextPipeline) -> 
     assert followed(pipeline, "auto", rows("f", "i", "i")) == {0: "Du kannst gehen."}
     assert followed(pipeline, "auto", rows("f", "i", "f")) == {1: "Sind Sie müde?"}
     assert followed(pipeline, "auto", rows("i", "f")) == {0: "Sie können gehen."}  # of equals the formal one
+
+
+def test_a_search_that_will_not_follow_is_forbidden_the_other_words(pipeline: TextPipeline) -> None:
+    assert followed(pipeline, "auto", rows("f", "i", "i"), stubborn=True) == {0: "Du kannst gehen."}
+    assert followed(pipeline, "formal", rows("f", "i"), stubborn=True) == {1: "Sind Sie müde?"}
+
+
+def test_a_word_that_may_be_no_address_is_not_forbidden(pipeline: TextPipeline) -> None:
+    """*Sie* is *they* as well."""
+    both = (0, "You can go if they are tired.", "Sie können gehen, wenn Sie müde sind.", False)
+    address = Address.of(pipeline, "auto")
+    assert address is not None
+    assert (
+        address._must_forbid(Passes(pipeline, [both]).units[0], "informal", Passes(pipeline, [both]).found[0][0])
+        is False
+    )
 
 
 def test_what_is_consistent_stays(pipeline: TextPipeline) -> None:

@@ -93,7 +93,7 @@ def _vocabularies(spec: TransformerSpec, loaded: LoadedModel) -> None:
     config = spec.config
     config.unk_token, config.bos_token, config.eos_token = (SPECIAL_TOKENS[number] for number in (UNK, BOS, EOS))
     config.decoder_start_token = SPECIAL_TOKENS[BOS]
-    config.add_source_eos = True
+    config.add_source_eos = loaded.model_section.source_end
 
 
 def _encoder_layer(there: Any, layer: EncoderLayer | DecoderLayer) -> None:

@@ -58,9 +58,17 @@ def export_firefox(loaded: LoadedModel, folder: str | Path, *, int8: bool = True
         (temporary / "decoder.yml").write_text(yaml.safe_dump(decoder, sort_keys=False), encoding="utf-8")
 
 
+CHOICES: tuple[tuple[str, object], ...] = (
+    ("positions", "tensor2tensor"),
+    ("scaled_embeddings", True),
+    ("norm", "post"),
+    ("source_end", True),
+)
+
+
 def _check(section: ModelSection, pipeline: TextPipeline) -> None:
     """What Marian's students are not, and this engine does not compute."""
-    for option, expected in (("positions", "tensor2tensor"), ("scaled_embeddings", True), ("norm", "post")):
+    for option, expected in CHOICES:
         found = getattr(section, option)
         if found != expected:
             raise UserError(f"model.{option} is {found!r}, Firefox's engine knows {expected!r}")

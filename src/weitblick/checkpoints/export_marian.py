@@ -49,6 +49,10 @@ def export_marian(loaded: LoadedModel, folder: str | Path) -> str:
             f"a pre-norm model with tied_embeddings: {section.tied_embeddings} has no like in transformers",
             remedy="use weitblick export ctranslate2",
         )
+    if not section.source_end:
+        raise UserError(
+            "reads no end of sentence, as all of Marian's models do", remedy="use weitblick export ctranslate2"
+        )
     models = _sentencepiece_models(pipeline)
     kind = "pegasus" if section.norm == "pre" else "marian"
     with atomic_folder(folder) as temporary:

@@ -95,7 +95,7 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"
 @dataclass(frozen=True)
 class Imported:
     model: DocumentModel
-    pipeline: MarianPipeline
+    pipeline: TextPipeline
     section: ModelSection
     facts: dict[str, Any]
     attachments: dict[str, bytes] = field(default_factory=dict)
@@ -122,7 +122,13 @@ class TextOptions:
 def import_marian(path: str | Path, options: TextOptions = TextOptions()) -> Imported:
     """Reads a folder of transformers, or files of Marian's own. Languages are asked for where nothing says them."""
     native = native_model(Path(path))
-    folder = read_marian_folder(Path(path)) if native is None else read_native_model(native)
+    if native is None:
+        return import_folder(read_marian_folder(Path(path)), options)
+    return import_folder(read_native_model(native), options, shortlist_file(native))
+
+
+def import_folder(folder: MarianFolder, options: TextOptions, lexicon: Path | None = None) -> Imported:
+    """What was read of other programs' files as a model of ours; lexicon: a shortlist of Marian."""
     check_sizes(folder)
     source_rows, rows = _rows(folder)
     joint = source_rows is rows
@@ -139,7 +145,7 @@ def import_marian(path: str | Path, options: TextOptions = TextOptions()) -> Imp
         **folder.card,
     }
     attachments: dict[str, bytes] = {}
-    if native is not None and (lexicon := shortlist_file(native)) is not None:
+    if lexicon is not None:
         attachments[SHORTLIST] = read_shortlist(lexicon, (source_rows, rows), pipeline).content()
     return Imported(model, pipeline, section, facts, attachments)
 
@@ -153,6 +159,8 @@ def _origin(folder: MarianFolder) -> str:
 
 def _rows(folder: MarianFolder) -> tuple[Rows, Rows]:
     """Of the source and of the target table; the same object where both are one."""
+    if folder.rows is not None:
+        return folder.rows
     source, target = folder.vocabularies
     eos, unk = folder.special["eos_token"], folder.special["unk_token"]
     pad, end, start = (folder.token(f"{name}_token_id") for name in ("pad", "eos", "decoder_start"))
@@ -199,6 +207,7 @@ def model_section(folder: MarianFolder, generation: GenerationSection, joint: bo
         "tied_embeddings": ("all" if joint else "output") if tied else "none",
         "scaled_embeddings": bool(config.get("scale_embedding", False)),
         "positions": stored_positions(folder),
+        "source_end": bool(config.get("source_end", True)),
         "dropout": parse_value(DropoutSection, dropouts, where, item="dropout: "),
         "generation": generation,
     }
@@ -208,9 +217,9 @@ def model_section(folder: MarianFolder, generation: GenerationSection, joint: bo
 # Text
 
 
-def _pipeline(
-    folder: MarianFolder, vocabularies: tuple[Vocabulary, Vocabulary], options: TextOptions
-) -> MarianPipeline:
+def _pipeline(folder: MarianFolder, vocabularies: tuple[Vocabulary, Vocabulary], options: TextOptions) -> TextPipeline:
+    if folder.pipeline is not None:
+        return folder.pipeline
     models = tuple(sentencepiece_model(path) for path in folder.sentencepiece)
     named = re.search(r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$", folder.path.resolve().name)
     sides = zip(

@@ -66,7 +66,7 @@ def read_binary(path: Path) -> dict[str, np.ndarray]:
 
 
 def _entries(data: mmap.mmap, path: Path) -> list[_Entry]:
-    reader = _Reader(data, path)
+    reader = Reader(data, path)
     (version,) = reader.numbers("Q", 1)
     if version != VERSION:
         raise UserError(f"is no binary model of Marian (version {version})", where=path, remedy="name another file")
@@ -97,15 +97,15 @@ def _entries(data: mmap.mmap, path: Path) -> list[_Entry]:
     return entries
 
 
-def _shape(reader: _Reader, dimensions: int, name: str) -> tuple[int, ...]:
+def _shape(reader: Reader, dimensions: int, name: str) -> tuple[int, ...]:
     shape = reader.numbers("i", dimensions) if dimensions <= MOST_DIMENSIONS else ()
     if not shape or min(shape) < 1:
         raise UserError(f"{name!r} has no shape of an array", where=reader.path, remedy=REMEDY)
     return shape
 
 
-class _Reader:
-    """Goes through a file; whatever is said to lie beyond its end is refused."""
+class Reader:
+    """Goes through a binary file, little-endian; whatever is said to lie beyond its end is refused."""
 
     def __init__(self, data: mmap.mmap, path: Path) -> None:
         self.data, self.path, self.place = data, path, 0

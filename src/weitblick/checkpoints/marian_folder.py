@@ -17,7 +17,7 @@ from torch import Tensor
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import read_json
-from weitblick.text.base import BOS, PAD
+from weitblick.text.base import BOS, PAD, TextPipeline
 from weitblick.text.marian_pipeline import MODEL_FILES
 
 
@@ -65,7 +65,8 @@ UNKNOWN_SHAPES = ("normalize_before", "normalize_embedding", "add_final_layer_no
 class MarianFolder:
     """vocabularies: token -> id, of source and target, the same object where there is one; special: names of tokens;
     sentencepiece: the files that cut source and target sentences; architecture: as our recipes call it; positions: the
-    kind of sinusoids, None where transformers' own are meant or stored."""
+    kind of sinusoids, None where transformers' own are meant or stored; rows: our order of both vocabularies, where it
+    is not that of Marian; pipeline: the text pipeline, where it is one of ours."""
 
     path: Path
     config: dict[str, Any]
@@ -77,6 +78,8 @@ class MarianFolder:
     tensors: Tensors
     architecture: Literal["transformer", "ssru"] = "transformer"
     positions: Literal["marian", "tensor2tensor"] | None = None
+    rows: tuple[Rows, Rows] | None = None
+    pipeline: TextPipeline | None = None
 
     @property
     def shared(self) -> bool:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def import_model(
     folder: Annotated[
         str,
-        typer.Argument(metavar="FOLDER", help="A folder of transformers, of Marian or of Firefox; or an .npz or .bin."),
+        typer.Argument(
+            metavar="FOLDER",
+            help="A folder of transformers, Marian, Firefox or CTranslate2; or an .npz, .bin or .argosmodel.",
+        ),
     ],
     output: ModelOutput,
     source_language: SourceLanguage = None,
@@ -34,12 +37,14 @@ def import_model(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take over a Marian model, as those of OPUS-MT: the same translations, and a pointer to approved ones.
+    """Take over a model of OPUS-MT, Firefox, CTranslate2 or Argos: the same translations, and a memory for it.
 
     FOLDER holds what transformers reads (config.json, vocab.json, *.spm, weights in safetensors or a pickle of tensors
     alone), or what Marian writes (*.npz or *.bin, vocabularies, decoder.yml if any, *.spm). Of a multilingual model
     --target-language chooses the language to translate into. Firefox's models are of the second kind (model.*.bin,
-    *vocab.*.spm, lex.*.bin); the shortlist is kept as FOLDER/shortlist, for translate --shortlist.
+    *vocab.*.spm, lex.*.bin); the shortlist is kept as FOLDER/shortlist, for translate --shortlist. Transformers of
+    CTranslate2 (model.bin, vocabularies) need the SentencePiece model that they were trained with in their folder;
+    packages of Argos Translate have it.
 
     Example: weitblick import downloads/opus-mt-en-fi -o models/en-fi
 
@@ -47,16 +52,19 @@ def import_model(
 
     Example: weitblick import downloads/firefox-en-de -o models/en-de
 
+    Example: weitblick import downloads/translate-en_es-1_0.argosmodel -o models/en-es
+
     Example: weitblick import downloads/opus-mt-tc-big-en-zle -o models/en-uk --target-language uk --code ukr
     """
     set_log_level(quiet)
     from weitblick.checkpoints.folder import CONFIG, TEXT
     from weitblick.checkpoints.hub import check_output_folder
-    from weitblick.checkpoints.import_marian import TextOptions, import_marian
+    from weitblick.checkpoints.import_marian import TextOptions
+    from weitblick.checkpoints.importing import import_model as read_model
 
     check_output_folder(output, [CONFIG, TEXT], folder)
     options = TextOptions(source_language, target_language, code, normalize_punctuation)
-    imported = _with_pointer(import_marian(folder, options))
+    imported = _with_pointer(read_model(folder, options))
     imported.save(output)
     pipeline, section = imported.pipeline, imported.section
     log.info(

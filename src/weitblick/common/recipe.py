@@ -61,6 +61,9 @@ class ModelSection(Section):
     positions: Literal["tensor2tensor", "marian"] = Field(
         "tensor2tensor", description="how sinusoids fall: to 1/10000 exactly, or by 10000^(-2i/dimension) (Marian)"
     )
+    source_end: bool = Field(
+        True, description="the encoder reads an end of sentence behind the words; OpenNMT-py's models do not"
+    )
     dropout: DropoutSection = Field(default_factory=DropoutSection, description="dropout rates")
     generation: GenerationSection = Field(
         default_factory=GenerationSection, description="how translations are searched for unless asked otherwise"
@@ -70,6 +73,8 @@ class ModelSection(Section):
     def _check(self) -> ModelSection:
         if self.dimension % self.heads:
             raise ValueError(f"dimension {self.dimension} is not a multiple of heads {self.heads}")
+        if not self.source_end and self.architecture == "rnnsearch":
+            raise ValueError("rnnsearch always reads an end of sentence (source_end)")
         return self
 
 

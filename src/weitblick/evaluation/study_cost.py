@@ -17,7 +17,7 @@ from weitblick.evaluation.speed import Workload, measure_speed
 from weitblick.evaluation.study import DiscourseSection
 from weitblick.evaluation.study_steps import Ledger, Step
 
-MOST_TOKENS = 2000  # of an update that is timed
+TIMED_TOKENS = 1000  # of an update that is timed
 SAMPLE = 100  # documents generated to see how large a corpus will be
 PIECES_PER_WORD = 1.4
 FORWARD_SPEED = 3.0  # scoring is a forward pass: about so many times as fast as a training update
@@ -60,33 +60,34 @@ def _estimate(step: Step, speeds: _Speeds) -> float | None:
     if size is None:
         return None
     contexts = 1 if recipe.context.kind == "none" else CONTEXTS
+    training, decoding = speeds.of(recipe, corpus.size("train") or size)
     match step.kind:
         case "stage 1" | "stage 2":
             section = recipe.sentence_stage if step.kind == "stage 1" else recipe.context_stage
             updates, per_update = _training_size(section, size)
-            return updates * per_update / speeds.of(recipe, size, per_update)[0]
+            return updates * per_update / training
         case "translate" | "translate dev":
-            return size.tokens / speeds.of(recipe, size)[1]
+            return size.tokens / decoding
         case "context use":
-            return contexts * size.tokens / (FORWARD_SPEED * speeds.of(recipe, size)[0])
+            return contexts * size.tokens / (FORWARD_SPEED * training)
         case "contrast":
             tokens = corpus.suite_tokens(step.facts["suite"], step.facts.get("items"))
-            return None if tokens is None else contexts * tokens / (FORWARD_SPEED * speeds.of(recipe, size)[0])
+            return None if tokens is None else contexts * tokens / (FORWARD_SPEED * training)
     return None
 
 
 class _Speeds:
-    """Target words per second in training and decoding on documents like those of a corpus; each kind of model is timed
-    once for each corpus and size of updates."""
+    """Target words per second in training and decoding on documents as long as those of a corpus; each kind of model is
+    timed once for each corpus."""
 
     def __init__(self, device: str, say: Callable[[str], None]) -> None:
         self.device, self.say = device, say
         self._known: dict[tuple[str, Workload], tuple[float, float]] = {}
 
-    def of(self, recipe: Recipe, size: _Size, tokens: float = MOST_TOKENS) -> tuple[float, float]:
+    def of(self, recipe: Recipe, size: _Size) -> tuple[float, float]:
         context = ContextSection() if recipe.stage == "sentence" else recipe.context
         key = json.dumps([recipe.model.model_dump(), context.model_dump(exclude={"direction"}), recipe.text.merges])
-        workload = size.workload(min(tokens, MOST_TOKENS))
+        workload = size.workload(TIMED_TOKENS)
         if (key, workload) not in self._known:
             joint = recipe.text.joint_vocabulary
             sizes = (recipe.text.merges,) * 2 if joint else (PAPER_SOURCE, PAPER_TARGET)
@@ -117,7 +118,7 @@ class _Size:
             words += 0 if boundary else line.count(" ") + 2  # and the end of the sentence
         return cls(words * PIECES_PER_WORD, max(1, documents), max(1, sentences))
 
-    def workload(self, tokens: float) -> Workload:
+    def workload(self, tokens: int) -> Workload:
         """Documents to be timed that are as long as those of the corpus, about so many target tokens together."""
         words = max(1, round(self.tokens / self.sentences))
         sentences = max(1, round(self.sentences / self.documents))

@@ -23,11 +23,13 @@ from weitblick.evaluation.scoring import CONTEXT_MODES, score_candidates
 from weitblick.evaluation.significance import compare_systems
 from weitblick.evaluation.speed import Workload, measure_speed
 from weitblick.evaluation.study import DiscourseSection
-from weitblick.evaluation.study_cost import MOST_TOKENS, CorpusSize
+from weitblick.evaluation.study_cost import CorpusSize
 from weitblick.evaluation.suites import read_suite
 from weitblick.model.concatenation import reads_documents
 from weitblick.training.run import train
 from weitblick.translation.translator import Translator
+
+MEASURED_TOKENS = 2000  # of the documents on which speed is measured
 
 
 def generate_corpus(section: DiscourseSection, folder: Path) -> Any:
@@ -130,7 +132,7 @@ def measure_models(models: Mapping[str, Path], rounds: int, corpus: CorpusSize, 
     """Parameters and speed of each model, on documents as long as those of dev. The first is measured beside every
     other, so that shares hold whatever else the machine does, and no more than two models are in memory."""
     size = corpus.size("dev")
-    workload = Workload() if size is None else size.workload(MOST_TOKENS)
+    workload = Workload() if size is None else size.workload(MEASURED_TOKENS)
     candidates = [replace(read_candidate(folder), name=name) for name, folder in models.items()]
     rows = {candidate.name: measure_size(candidate).as_row() for candidate in candidates}
     for candidate in candidates if rounds else ():

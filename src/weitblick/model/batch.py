@@ -97,6 +97,16 @@ class Layout:
         return self.offset < (self.lengths - 1)[self.sentence]
 
     @cached_property
+    def without_ends(self) -> Layout:
+        """The words of every sentence alone; a sentence that has none keeps its last token."""
+        return Layout((self.lengths - 1).clamp_min(1), self.documents, self.positions)
+
+    @cached_property
+    def places_without_ends(self) -> Tensor:
+        """[T'] where the tokens of `without_ends` stand here."""
+        return (self.is_word | (self.lengths == 1)[self.sentence]).nonzero()[:, 0]
+
+    @cached_property
     def padded_index(self) -> Tensor:
         """[T] place of each token in a padded [S * W] grid, W the longest sentence."""
         return self.sentence * self.longest + self.offset
@@ -108,7 +118,7 @@ class Layout:
 
     def pad(self, packed: Tensor) -> Tensor:
         """[T, ...] -> [S, W, ...], zeros where there is no token."""
-        flat = _Scatter.apply(packed, self.padded_index, self.sentences * self.longest)
+        flat = Scatter.apply(packed, self.padded_index, self.sentences * self.longest)
         return flat.view(self.sentences, self.longest, *packed.shape[1:])
 
     def pack(self, padded: Tensor) -> Tensor:
@@ -186,7 +196,7 @@ class Grid:
 
     def pad(self, packed: Tensor) -> list[Tensor]:
         """[T, d] -> [S, W, d] for each group"""
-        rows = _Scatter.apply(packed, self.index, self.rows)
+        rows = Scatter.apply(packed, self.index, self.rows)
         return [
             rows[g.start : g.start + g.sentences * g.width].view(g.sentences, g.width, *packed.shape[1:])
             for g in self.groups
@@ -198,8 +208,8 @@ class Grid:
         return TakeRows.apply(parts[0] if len(parts) == 1 else torch.cat(parts), self.index)
 
 
-class _Scatter(torch.autograd.Function):
-    """Copies rows to distinct places: both directions are plain copies, where autograd's own would accumulate."""
+class Scatter(torch.autograd.Function):
+    """Copies rows to distinct places among zeros: both directions are plain copies, where autograd's own would add."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, index: Tensor, size: int) -> Tensor:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weitblick.common.recipe import ModelSection
-from weitblick.model.batch import Grid, Layout
+from weitblick.model.batch import Grid, Layout, Scatter, TakeRows
 from weitblick.model.dispatch import definition
 from weitblick.model.layers import (
     PAST_ROOM,
@@ -215,13 +217,34 @@ class LayeredModel(SentenceModel):
         self.decoder = _layers(layer(model) for _ in range(model.decoder_layers))
         final = nn.LayerNorm if model.norm == "pre" else nn.Identity
         self.encoder_norm, self.decoder_norm = final(model.dimension), final(model.dimension)
+        self.source_end = model.source_end
         self.initialise()
 
     def encode(self, tokens: Tensor, layout: Layout, extras: Sequence[Extra] | None = None) -> Tensor:
+        if not self.source_end:
+            return self._encode_words(tokens, layout, extras)
         x = self.source_embedding(tokens, layout)
         for index, layer in enumerate(self.encoder):
             x = layer(x, layout, extras[index] if extras else None)
         return self.encoder_norm(x)
+
+    def _encode_words(self, tokens: Tensor, layout: Layout, extras: Sequence[Extra] | None) -> Tensor:
+        """[T] -> [T, d], zeros at the ends of sentences, which nobody sees; `extras` have a row for each token."""
+        places, words = layout.places_without_ends, layout.without_ends
+
+        def among_all(extra: Extra, x: Tensor) -> Tensor:
+            return TakeRows.apply(extra(Scatter.apply(x, places, layout.tokens)), places)
+
+        x = self.source_embedding(tokens[places], words)
+        for index, layer in enumerate(self.encoder):
+            x = layer(x, words, partial(among_all, extras[index]) if extras else None)
+        return Scatter.apply(self.encoder_norm(x), places, layout.tokens)
+
+    def readable(self, encoder_states: Tensor, source_layout: Layout) -> tuple[Tensor, Layout]:
+        """What decoders attend to of encoder states [T, d]: all, or those of words (`model.source_end`)."""
+        if self.source_end:
+            return encoder_states, source_layout
+        return TakeRows.apply(encoder_states, source_layout.places_without_ends), source_layout.without_ends
 
     def decode(
         self,
@@ -232,6 +255,7 @@ class LayeredModel(SentenceModel):
         extras: Sequence[Extra] | None = None,
     ) -> DecoderStates:
         x = self.target_embedding(tokens, layout)
+        encoder_states, source_layout = self.readable(encoder_states, source_layout)
         source_grid = Grid(source_layout, layout.grid.members)
         attended = x
         for index, layer in enumerate(self.decoder):
@@ -240,15 +264,17 @@ class LayeredModel(SentenceModel):
 
     def projected_source(self, encoder_states: Tensor, layout: Layout) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
         """Keys and values of the source for each layer, and a bias [S, 1, 1, W] that is -inf at padding."""
+        encoder_states, layout = self.readable(encoder_states, layout)
         mask = layout.mask
         bias = torch.zeros(mask.shape, dtype=encoder_states.dtype, device=mask.device).masked_fill_(~mask, -torch.inf)
         return [layer.source_attention.project(encoder_states, layout) for layer in self.decoder], bias[:, None, None]
 
     def source_weights(self, tokens: Tensor, layout: Layout, encoder_states: Tensor, source_layout: Layout) -> Tensor:
         x = self.target_embedding(tokens, layout)
-        source_grid = Grid(source_layout, layout.grid.members)
+        readable, readable_layout = self.readable(encoder_states, source_layout)
+        source_grid = Grid(readable_layout, layout.grid.members)
         for layer in self.decoder[:-1]:
-            x, _ = layer(x, layout, encoder_states, source_grid)
+            x, _ = layer(x, layout, readable, source_grid)
         x = self.decoder[-1].first(x, layout)
         return self._last_weights(x, layout, encoder_states, source_layout)
 
@@ -265,11 +291,12 @@ class LayeredModel(SentenceModel):
         return states, self._last_weights(seen[-1], layout, encoder_states, source_layout)
 
     def _last_weights(self, x: Tensor, layout: Layout, encoder_states: Tensor, source_layout: Layout) -> Tensor:
-        """x [T, d] behind the first sub-layer of the last layer."""
+        """x [T, d] behind the first sub-layer of the last layer; an end of sentence that is not read has no weight."""
         last = self.decoder[-1]
         entered = last.around_source_attention.enter(x)
-        weights: Tensor = last.source_attention.weights(entered, layout, encoder_states, source_layout)
-        return weights
+        readable, readable_layout = self.readable(encoder_states, source_layout)
+        weights: Tensor = last.source_attention.weights(entered, layout, readable, readable_layout)
+        return weights if self.source_end else F.pad(weights, (0, source_layout.longest - readable_layout.longest))
 
 
 class Transformer(LayeredModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,20 +20,27 @@ OTHERS = re.compile(r"\b(?:she|her|hers|they|them|their|theirs)\b", re.IGNORECAS
 class FormWords:
     """How a language shows a form of address. informal: words that are never anything else; formal: words that are it
     in the translation of a sentence that addresses somebody; first: the same, at the beginning of a sentence, where
-    other words have a capital, too; imperative: requests, which need no *you* in the source."""
+    other words have a capital, too; imperative: requests, which need no *you* in the source; words: of each form, all
+    of its words, wherever they stand."""
 
     informal: re.Pattern[str]
     formal: re.Pattern[str]
     first: re.Pattern[str]
     imperative: re.Pattern[str]
+    words: Mapping[Form, re.Pattern[str]]
+
+
+_INFORMAL = r"(?:du|dich|dir|dein(?:e[mnrs]?)?|euch|euer|eure[mnrs]?)"
+_FORMAL = r"(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)"
 
 
 FORM_WORDS = {
     "de": FormWords(
-        informal=re.compile(r"\b(?:du|dich|dir|dein(?:e[mnrs]?)?|euch|euer|eure[mnrs]?)\b", re.IGNORECASE),
-        formal=re.compile(r"(?<=[\w,;] )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"),
+        informal=re.compile(rf"\b{_INFORMAL}\b", re.IGNORECASE),
+        formal=re.compile(rf"(?<=[\w,;] ){_FORMAL}\b"),
         first=re.compile(r"^\W*(?:Sie|Ihnen|Ihre[mnrs]?)\b"),
         imperative=re.compile(r"^\W*[A-ZÄÖÜ]\w+n Sie\b"),
+        words={"formal": re.compile(_FORMAL), "informal": re.compile(_INFORMAL, re.IGNORECASE)},
     )
 }
 """By the target language; of others nothing is known."""

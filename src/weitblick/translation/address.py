@@ -3,21 +3,26 @@
 A model that knows the symbols of the forms (`text.address`) can be asked for one, sentence by sentence. What a user
 asks for holds for every sentence. Without a wish (`auto`) every sentence is translated as it is, and where the
 translations of one document address people in both ways, those in the minority are translated again, asked for the
-other one. What a person has confirmed decides first.
+other one; where no hypothesis has it, once more, with the words of the form that is not wanted forbidden. What a person
+has confirmed decides first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Protocol
 
 from weitblick.common.errors import UserError
-from weitblick.text.address import FORM_WORDS, SYMBOLS_OF_FORMS, Form, forms_of_address
+from weitblick.text.address import FORM_WORDS, OTHERS, SYMBOLS_OF_FORMS, Form, forms_of_address
 from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.options import Formality
+
+OTHER_FORM: dict[Form, Form] = {"formal": "informal", "informal": "formal"}
+SHOWS_NONE = 1  # as good as the form that is wanted, where that is not found
 
 
 class Searcher(Protocol):
@@ -26,8 +31,10 @@ class Searcher(Protocol):
     @property
     def units(self) -> Sequence[Unit]: ...
     def targets(self) -> list[list[int]]: ...
-    def search_variants(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        """All hypotheses of a search for some units with these sources."""
+    def search_variants(
+        self, numbers: Sequence[int], sources: Sequence[list[int]], forbidden: tuple[int, ...] = ()
+    ) -> list[list[Hypothesis]]:
+        """All hypotheses of a search for some units with these sources, without forbidden words."""
 
 
 class Address:
@@ -59,21 +66,51 @@ class Address:
         shown = self._shown(units, {number: own[0].ids for number, own in found.items() if own})
         wanted = {number: self._wanted(searcher, units[number].document, shown) for number in shown if shown[number]}
         wrong = {number: form for number, form in wanted.items() if shown[number] != {form}}
-        if not wrong:
+        asked = self._search(searcher, wrong, found)
+        for form, words in self._other_words.items():
+            numbers = [number for number, own in wrong.items() if own == form]
+            left = {n: form for n in numbers if self._must_forbid(units[n], form, asked[n][0])}
+            asked |= self._search(searcher, left, asked, words)
+        return asked
+
+    def _search(
+        self,
+        searcher: Searcher,
+        wanted: Mapping[int, Form],
+        found: Mapping[int, list[Hypothesis]],
+        forbidden: tuple[int, ...] = (),
+    ) -> dict[int, list[Hypothesis]]:
+        """Hypotheses of some units that are asked for a form, with those found before: as many as these, the ones that
+        show this form alone first, then those that show none, each in their order."""
+        if not wanted:
             return {}
-        sources = [[self.symbols[form], *units[number].source] for number, form in wrong.items()]
-        searched = searcher.search_variants(list(wrong), sources)
+        units = searcher.units
+        sources = [[self.symbols[form], *units[number].source] for number, form in wanted.items()]
+        searched = searcher.search_variants(list(wanted), sources, forbidden)
         return {
-            number: self._ranked(units[number], form, [*own, *found[number]])[: len(found[number])]
-            for (number, form), own in zip(wrong.items(), searched, strict=True)
+            number: sorted([*own, *found[number]], key=partial(self._rank, units[number], form))[: len(found[number])]
+            for (number, form), own in zip(wanted.items(), searched, strict=True)
         }
 
-    def _ranked(self, unit: Unit, form: Form, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Hypotheses that show this form alone first, then those that show none, each in their order."""
-        texts = self.pipeline.decode_target([own.ids for own in hypotheses])
-        shown = [forms_of_address(unit.text, text, self.pipeline.target_language) for text in texts]
-        ranks = [0 if own == {form} else 1 if not own else 2 if form in own else 3 for own in shown]
-        return [hypotheses[index] for index in sorted(range(len(ranks)), key=lambda index: ranks[index])]
+    def _rank(self, unit: Unit, form: Form, hypothesis: Hypothesis) -> int:
+        """0 if it shows this form alone, SHOWS_NONE if none, 2 if both, 3 if the other one."""
+        (text,) = self.pipeline.decode_target([hypothesis.ids])
+        shown = forms_of_address(unit.text, text, self.pipeline.target_language)
+        return 0 if shown == {form} else SHOWS_NONE if not shown else 2 if form in shown else 3
+
+    def _must_forbid(self, unit: Unit, form: Form, best: Hypothesis) -> bool:
+        """Whether a translation shows the other form, by words that are surely that: *Sie* may be *they*, too."""
+        is_clear = form == "formal" or not OTHERS.search(unit.text)
+        return is_clear and self._rank(unit, form, best) > SHOWS_NONE
+
+    @cached_property
+    def _other_words(self) -> dict[Form, tuple[int, ...]]:
+        """For each form, the ids of the words of the other one, as far as they are words of the vocabulary."""
+        patterns, tokens = FORM_WORDS[self.pipeline.target_language].words, self.pipeline.target_vocabulary.tokens
+        return {
+            form: tuple(id for id, token in enumerate(tokens) if patterns[other].fullmatch(token.removeprefix("▁")))
+            for form, other in OTHER_FORM.items()
+        }
 
     def _wanted(self, searcher: Searcher, document: int, shown: Mapping[int, frozenset[Form]]) -> Form:
         """The form that is asked for, or else that of a document in which one is shown: what was confirmed, then what

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 class SearchOptions:
     """beam: hypotheses per sentence, 1 is greedy search; length_penalty: scores are log-probabilities over
     length ** length_penalty; n_best: how many hypotheses to return; most_words = factor * source words + slack, unless
-    the model has a greatest length of its own."""
+    the model has a greatest length of its own; forbidden: ids of words that no hypothesis may have, besides the model's
+    own."""
 
     beam: int = 4
     length_penalty: float = 1.0
     n_best: int = 1
     length_factor: float = 2.0
     length_slack: int = 10
+    forbidden: tuple[int, ...] = ()
 
     def most_words(self, source_words: Tensor) -> Tensor:
         return (source_words * self.length_factor).long().add_(self.length_slack).clamp_(min=1)
@@ -161,7 +163,7 @@ class _Batch:
         self.model, self.context, self.options, self.allowed = model, context, options, allowed
         self.best_states, self.source_repeats = best_states, source_repeats
         self.generation = model.sentence.generation
-        forbidden = self.generation.forbidden
+        forbidden = [*self.generation.forbidden, *options.forbidden]
         self.forbidden = torch.tensor(forbidden, device=encoder_states.device) if forbidden else None
         self.cache = model.sentence.start(encoder_states, source)
         self.limits, self.forced = options.most_words(source.lengths - 1), forced  # [S]

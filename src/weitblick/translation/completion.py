@@ -97,7 +97,7 @@ class SentenceCompleter:
         self.number = own[0] if len(own) == 1 else None
         options = replace(options, beam=1, n_best=1)
         self._translator = translator
-        self._passes = Passes(self.model, self.units, options, kept=kept)
+        self._passes = Passes(self.model, self.units, options, kept=kept, address=translator.address(options))
         self._terms = translator.term_search(options)
 
     def prepare(self) -> Iterator[None]:

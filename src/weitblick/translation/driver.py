@@ -271,12 +271,14 @@ class Passes:
         changed = given | self.term_search.follow(self, given)
         return [changed.get(number, []) for number in range(len(found))]
 
-    def search_variants(self, numbers: Sequence[int], sources: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        """All hypotheses of a search for some units with these sources (see `address`)."""
+    def search_variants(
+        self, numbers: Sequence[int], sources: Sequence[list[int]], forbidden: tuple[int, ...] = ()
+    ) -> list[list[Hypothesis]]:
+        """All hypotheses of a search for some units with these sources, without forbidden words (see `address`)."""
         chosen = self.readers.choose(numbers)
         asked = Sources(sources, chosen.documents.tolist(), chosen.positions.tolist(), chosen.device)
         states, context = asked.encode(self.model.sentence), self.with_pointer(self.context)
-        search = replace(self.options.search, n_best=self.options.search.beam)
+        search = replace(self.options.search, n_best=self.options.search.beam, forbidden=forbidden)
         found: Found = {}
         for batch in batches_by_length(asked, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
             hypotheses = search_batch(self.model, asked, batch, states, context, self.options, search)

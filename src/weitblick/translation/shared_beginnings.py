@@ -69,6 +69,7 @@ def tree_states(
         for column in zip(*((tree.words, tree.depths, tree.ends) for tree in trees), strict=True)
     )
     layout = Layout.of([len(tree.words) for tree in trees], device=device)
+    encoder_states, source_layout = model.readable(encoder_states, source_layout)
     source_grid = Grid(source_layout, layout.grid.members)
     seen = [_seen(own) for own in layout.grid.pad(ends)]
     embedding = model.target_embedding

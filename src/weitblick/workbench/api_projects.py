@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from weitblick.files.checks.own_rules import OwnRule
+from weitblick.translation.options import Formality
 from weitblick.workbench.api_v1 import Strict
 from weitblick.workbench.checks import MOST_RULES, finding_json
 from weitblick.workbench.consistency import inconsistencies
@@ -35,6 +36,14 @@ Row = Annotated[int, Path(ge=0, le=MOST_ROW)]
 
 class Named(Strict):
     name: str = Field(min_length=1, max_length=200)
+
+
+class ProjectIn(Strict):
+    """What is to change of a project: its name, and how people are addressed in its translations. Drafts that address
+    them in the other way are translated again."""
+
+    name: str | None = Field(None, min_length=1, max_length=200)
+    formality: Formality | None = None
 
 
 Writer = Annotated[str | None, Field(max_length=64)]
@@ -145,11 +154,16 @@ def routes(service: Service) -> APIRouter:
 
     @router.get("/{project}", summary="A project and its documents")
     def project(project: str) -> Json:
-        return {**asdict(store.project(project)), "documents": [asdict(one) for one in store.documents(project)]}
+        documents = [asdict(one) for one in store.documents(project)]
+        forms = get_args(Formality) if service.knows_formality else ("auto",)
+        return {**asdict(store.project(project)), "documents": documents, "formalities": forms}
 
-    @router.put("/{project}", summary="Rename a project")
-    def rename(project: str, body: Named) -> Json:
-        return asdict(store.rename_project(project, body.name))
+    @router.put("/{project}", summary="Rename a project, or set how people are addressed in it")
+    def change_project(project: str, body: ProjectIn) -> Json:
+        store.project(project)
+        if body.formality is not None:
+            workbench.addressing.set(project, body.formality)
+        return asdict(store.rename_project(project, body.name) if body.name is not None else store.project(project))
 
     @router.delete("/{project}", summary="Delete a project for good", status_code=204)
     def delete_project(project: str) -> None:
@@ -217,7 +231,8 @@ def routes(service: Service) -> APIRouter:
     def document(project: str, document: str) -> Json:
         checked(project, document)
         workbench.fill(document)
-        return {**asdict(store.document(document)), "rows": [segment_json(one) for one in store.segments(document)]}
+        rows = [segment_json(one) for one in store.segments(document)]
+        return {**asdict(store.document(document)), "rows": rows, "typing": workbench.presence.held(document)}
 
     @router.delete("/{project}/documents/{document}", summary="Delete a document for good", status_code=204)
     def delete_document(project: str, document: str) -> None:
@@ -227,7 +242,7 @@ def routes(service: Service) -> APIRouter:
     async def events(
         project: str, document: str, writer: Annotated[str | None, Query(max_length=64)] = None
     ) -> StreamingResponse:
-        listening = workbench.news(checked(project, document), writer)
+        listening = workbench.presence.news(checked(project, document), writer)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(listening, media_type="text/event-stream", headers=headers)
 
@@ -248,7 +263,7 @@ def routes(service: Service) -> APIRouter:
     def edit(project: str, document: str, position: Row, body: SegmentIn) -> Json:
         checked(project, document)
         if body.focus is not None:
-            workbench.focus(document, body.focus, body.writer)
+            workbench.presence.focus(document, body.focus, body.writer)
         asked = body.ask and body.state in APPROVED and bool(body.target.strip())
         found = workbench.checks.of_row(document, position, body.target) if asked else []
         state = "edited" if found else body.state
@@ -310,7 +325,8 @@ def routes(service: Service) -> APIRouter:
     async def explanation(project: str, document: str, position: Row, request: Request) -> Json:
         store.segment(checked(project, document), position)
         rows, mask, memory = store.segments(document), workbench.masks.of(document), workbench.memory_of(document)
-        steps = explain_row(service.engine, service.name, rows, position, mask, memory)
+        formality = workbench.addressing.of(project)
+        steps = explain_row(service.engine, service.name, rows, position, mask, memory, formality)
         found = await unless_gone(request, service.scheduler.run(steps))
         return {**found, "terms": {str(position): workbench.terms.said(project, rows[position])}}
 
@@ -339,7 +355,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/{project}/documents/{document}/focus", summary="Which row is being written", status_code=204)
     def focus(project: str, document: str, body: FocusIn) -> None:
-        workbench.focus(checked(project, document), body.position, body.writer)
+        workbench.presence.focus(checked(project, document), body.position, body.writer)
         if body.position is not None:
             workbench.expect_typing(document, body.position)
 

@@ -29,6 +29,7 @@ from weitblick.workbench.errors import Refused
 from weitblick.workbench.parameters import parameters, string, upload
 from weitblick.workbench.requests import file_body
 from weitblick.workbench.row_acts import Act
+from weitblick.workbench.row_versions import Against, versions_of
 from weitblick.workbench.scheduler import unless_gone
 from weitblick.workbench.schema import Write
 from weitblick.workbench.service import Service
@@ -156,6 +157,10 @@ def routes(service: Service) -> APIRouter:
         placed = [PlacedFormat(one.mark, one.start, one.end) for one in body.formats]
         store.segment(checked(project, document), position)
         return segment_json(acts.place(document, position, placed, body.target, by))
+
+    @router.get(f"{ROW}/versions", summary="What a row has been: draft, edits, review, as differences")
+    def versions(project: str, document: str, position: Row, against: Against = "before") -> list[Json]:
+        return [asdict(one) for one in versions_of(store, checked(project, document), position, against)]
 
     @router.post(f"{ROW}/comments", summary="Comment on a row", status_code=201)
     def comment(project: str, document: str, position: Row, body: CommentIn) -> Json:

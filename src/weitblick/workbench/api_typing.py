@@ -5,9 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from pydantic import Field
 
-from weitblick.workbench.api_projects import MOST_ROW, MOST_TARGET, Json, Row
+from weitblick.workbench.api_projects import MOST_ROW, MOST_TARGET, Json, Person, Row
 from weitblick.workbench.api_v1 import Strict
 from weitblick.workbench.errors import Refused
+from weitblick.workbench.presence import Typist
 from weitblick.workbench.scheduler import unless_gone
 from weitblick.workbench.service import Service
 
@@ -16,6 +17,16 @@ class BeginningIn(Strict):
     """What somebody has typed of a translation, up to the cursor."""
 
     prefix: str = Field(max_length=MOST_TARGET)
+
+
+class TypingIn(Strict):
+    """The row that somebody types in (none: no row any more), the tab or program, the browser that it is part of, and
+    a name. Tabs of one browser under one name are the same person's and do not keep each other out."""
+
+    position: int | None = Field(None, ge=0, le=MOST_ROW)
+    writer: str = Field(min_length=1, max_length=64)
+    browser: str | None = Field(None, min_length=1, max_length=64)
+    person: Person = None
 
 
 class ViewIn(Strict):
@@ -42,6 +53,16 @@ def routes(service: Service) -> APIRouter:
     @router.post("/{project}/documents/{document}/view", summary="Which rows are seen", status_code=204)
     def view(project: str, document: str, body: ViewIn) -> None:
         workbench.filling.look_at(checked(project, document), body.first, body.last)
+
+    @router.post("/{project}/documents/{document}/typing", summary="Which row somebody types in")
+    def typing(project: str, document: str, body: TypingIn) -> Json:
+        checked(project, document)
+        if body.position is None:
+            workbench.presence.release(document, body.writer)
+            return {"holder": None}
+        store.segment(document, body.position)
+        typist = Typist(body.writer, body.browser, body.person)
+        return {"holder": workbench.presence.hold(document, body.position, typist)}
 
     @router.post(
         "/{project}/documents/{document}/segments/{position}/completion", summary="The rest behind what is typed"

@@ -17,6 +17,7 @@ from weitblick import __version__
 from weitblick.translation.translator import Translator
 from weitblick.workbench import (
     api_concordance,
+    api_previews,
     api_projects,
     api_rows,
     api_searching,
@@ -112,7 +113,10 @@ def create_app(
     app.state.service = service
     errors.install(app)
     # A path is looked up in this order, which takes time.
-    projects_too = (api_projects, api_rows, api_searching, api_terms, api_typing, api_concordance, api_statistics)
+    projects_too = (
+        *(api_projects, api_rows, api_searching, api_terms, api_typing),
+        *(api_concordance, api_statistics, api_previews),
+    )
     for module in (api_v1, libretranslate, deepl, *projects_too):
         routes = module.routes(service)
         if not projects:

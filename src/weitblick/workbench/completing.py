@@ -57,8 +57,9 @@ class Completing:
     def _seen(self, document: str, position: int) -> Seen:
         store = self._workbench.store
         others = "SELECT count(*), total(version) FROM segments WHERE document = ? AND position != ?"
-        revision, _ = store.pair_changes(store.document(document).project, NEVER)
-        return (*store._rows(others, document, position)[0], revision)
+        project = store.document(document).project
+        revision, _ = store.pair_changes(project, NEVER)
+        return (*store._rows(others, document, position)[0], revision, self._workbench.addressing.of(project))
 
     def _new(self, document: str, position: int) -> SentenceCompleter:
         workbench = self._workbench

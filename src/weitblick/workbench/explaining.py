@@ -15,7 +15,7 @@ from weitblick.explanation.storage import to_json
 from weitblick.memory.store import Memory
 from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit
-from weitblick.translation.options import TranslationOptions
+from weitblick.translation.options import Formality, TranslationOptions
 from weitblick.translation.translator import Translator
 from weitblick.workbench.engine import Engine
 from weitblick.workbench.errors import Refused
@@ -26,15 +26,22 @@ WITHOUT = TranslationOptions(context=False)
 
 
 def explain_row(
-    engine: Engine, name: str, rows: Sequence[Segment], position: int, mask: RowMask, memory: MaskedMemory | None
+    engine: Engine,
+    name: str,
+    rows: Sequence[Segment],
+    position: int,
+    mask: RowMask,
+    memory: MaskedMemory | None,
+    formality: Formality = "auto",
 ) -> Generator[None, None, Any]:
-    """Steps to the explanation of one row as it stands now: what it reads, and how it would be translated alone. In
-    words that people read: what the model calls K1 is what that stands for."""
+    """Steps to the explanation of one row as it stands now: what it reads, and how it would be translated alone, in the
+    same form of address. In words that people read: what the model calls K1 is what that stands for."""
     if not rows[position].target.strip():
         raise Refused(409, "this row is not translated yet")
     masked = [mask.row(row) for row in rows]
     alone = ""
-    for finished in engine.document_steps(Document("1", (Sentence(masked[position].source),)), WITHOUT):
+    options = replace(WITHOUT, formality=formality)
+    for finished in engine.document_steps(Document("1", (Sentence(masked[position].source),)), options):
         alone = next((found[0].text for found in finished.values() if found), alone)
         yield
     found = _explained(engine.translator, name, masked, position, alone, memory)

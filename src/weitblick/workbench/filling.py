@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from weitblick.files.masked_document import BY_RULE
 from weitblick.memory.matches import Pair
 from weitblick.translation.match_repair import NearMatch, repair_matches
 from weitblick.translation.options import TranslationOptions
@@ -174,6 +175,11 @@ class Filling:
         if not self._in_parts:
             return True
         return row.state != "empty" and group[0] - CONTEXT_ROWS <= row.position <= group[-1]
+
+
+def may_change(row: Segment) -> bool:
+    """Whether the model may translate a row again: a draft, but not one that a rule has made."""
+    return row.state == "draft" and not row.metadata.get(BY_RULE)
 
 
 def _empty(rows: Sequence[Segment]) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from weitblick.memory.corrections import terms_of_corrections
 from weitblick.memory.terms import Term, Terms
 from weitblick.translation.document_job import DocumentJob
+from weitblick.workbench.filling import may_change
 from weitblick.workbench.retranslation import (
     NewlyApproved,
     NewPair,
@@ -16,7 +17,7 @@ from weitblick.workbench.retranslation import (
     offered_corrections,
 )
 from weitblick.workbench.schema import Edit, Segment
-from weitblick.workbench.workbench import Workbench, may_change
+from weitblick.workbench.workbench import Workbench
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def _fill(new: sqlite3.Connection, content: _Content, found: Recovered, language
         projects = content.identities("projects", ("documents", "project"))
         for number, identity in enumerate(dict.fromkeys([*projects, *(row["project"] for row in pairs)]), 1):
             row = {"name": f"Recovered {number}", "created": time.time()}
-            row |= content.one("projects", identity, "name", "created")
+            row |= content.one("projects", identity, "name", "created", "formality")
             _insert(new, found, "projects", {"id": identity, **row})
         documents = content.identities("documents", ("segments", "document"))
         for identity in dict.fromkeys([*documents, *(row["document"] for row in edits), *traces.projects]):

@@ -50,15 +50,18 @@ class RowActs:
         self, document: str, act: Act, seen: Mapping[int, int], by: Write, *, approved: bool = False, ask: bool = False
     ) -> Acted:
         """Does the same to several rows. Rows that somebody has approved are neither cleared nor written over, unless
-        `approved` says so. With `ask`, rows in which something looks wrong are not confirmed."""
+        `approved` says so. With `ask`, rows in which something looks wrong are not confirmed. Rows that somebody types
+        in elsewhere are left."""
         findings: list[Finding] = []
         if ask and act in ("confirm", "review"):
             findings = [one for one in self._workbench.checks.of_document(document) if one.row - 1 in seen]
             open_rows = {row.position for row in self._store.segments(document) if not row.is_approved}
             findings = [one for one in findings if one.row - 1 in open_rows]
-        refused = {one.row - 1 for one in findings}
+        held = self._workbench.presence.held_by_others(document, by.writer, seen)
+        refused = {one.row - 1 for one in findings} | held
         chosen = {position: version for position, version in seen.items() if position not in refused}
         written, left = write_several(self._store, document, act, chosen, by, approved)
+        left += [self._store.segment(document, position) for position in sorted(held)]
         self._workbench.tell(document, *(one.after for one in written))
         self._workbench.learn(document, written)
         return Acted(written, left, findings)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from weitblick.common.errors import UserError
 from weitblick.files.inline_marks import PlacedFormat
+from weitblick.translation.options import Formality
 
 MIGRATIONS = (
     """
@@ -161,6 +162,11 @@ MIGRATIONS = (
     """
     ALTER TABLE segments ADD COLUMN placed TEXT;  -- formatting that a person has placed in the translation, as JSON
     """,
+    """
+    -- How people are addressed in the translations of a project: auto, formal or informal.
+    ALTER TABLE projects ADD COLUMN formality TEXT NOT NULL DEFAULT 'auto'
+        CHECK (formality IN ('auto', 'formal', 'informal'));
+    """,
 )
 """Each brings a database from the version before to the next; the first makes an empty one. Never change one that has
 been released: add another."""
@@ -212,6 +218,8 @@ Origin = Literal["context", "exact", "repaired", "fuzzy", "repetition", "machine
 neighbours (context) or elsewhere (exact), or of a like sentence, with the words that differ translated anew (repaired);
 the model, with an approved translation of a like sentence at hand (fuzzy), for a sentence that stands further up as
 well (repetition) or nowhere (machine); a rule; the file itself."""
+FORMALITY = -(2**52)
+"""The cause of a change for which the form of address of the project is the reason: no number of a term."""
 PairKind = Literal["segment", "import", "term", "suggestion"]
 
 
@@ -225,6 +233,7 @@ class Project:
     confirmed: int = 0
     reviewed: int = 0
     pairs: int = 0
+    formality: Formality = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +261,8 @@ class Comment:
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A row of the workbench. `before` is what stood here until a confirmed row elsewhere, a term or a replacement
-    changed it, as long as nobody has seen to that, and `cause` the edit that did so (of a term its number, below zero).
+    changed it, as long as nobody has seen to that, and `cause` the edit that did so (of a term its number,
+    below zero; FORMALITY).
     `version` counts the changes of the row; `written` is the version that a person wrote last, in the tab `writer` as
     its write number `writer_edit`; `person` is who that was, and `decided` when. `origin`, `match` (per cent) and
     `matched_source` tell where its draft comes from. `placed` is the formatting that a person has put somewhere."""

@@ -36,6 +36,7 @@ MOST_WRONG_KEYS, WRONG_KEY_SECONDS = 10, 300
 """After so many wrong keys an address is refused for so long, whatever key it then sends."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "frame-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = (
@@ -164,7 +165,9 @@ class Secure:
             nonlocal answered
             if message["type"] == "http.response.start":
                 answered = True
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                own = message.get("headers", [])
+                names = {name.lower() for name, _ in own}  # a page that is only shown has a policy of its own
+                message["headers"] = [*own, *(header for header in HEADERS if header[0] not in names)]
             await send(message)
 
         async def refuse(refused: Refused) -> None:

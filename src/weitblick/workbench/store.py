@@ -17,6 +17,7 @@ from weitblick.documents.document import Sentence
 from weitblick.files.blocks import Note
 from weitblick.files.masked_document import BY_RULE
 from weitblick.files.translatable_file import SAID
+from weitblick.translation.options import Formality
 from weitblick.workbench.database import FILE, connect, hold_folder
 from weitblick.workbench.deletion import Deletion
 from weitblick.workbench.errors import Refused
@@ -30,7 +31,7 @@ PROJECTS = """SELECT projects.id, name, created,
      WHERE project = projects.id AND state IN ('confirmed', 'reviewed')),
     (SELECT count(*) FROM segments JOIN documents ON document = documents.id
      WHERE project = projects.id AND state = 'reviewed'),
-    (SELECT count(*) FROM pairs WHERE project = projects.id)
+    (SELECT count(*) FROM pairs WHERE project = projects.id), formality
     FROM projects"""
 DOCUMENTS = """SELECT id, project, name, created,
     (SELECT count(*) FROM segments WHERE document = documents.id),
@@ -72,7 +73,7 @@ class Store(RowStore):
     def add_project(self, name: str) -> Project:
         with self._change() as database:
             identity = _identity()
-            database.execute("INSERT INTO projects VALUES (?, ?, ?)", (identity, name, time.time()))
+            database.execute("INSERT INTO projects (id, name, created) VALUES (?, ?, ?)", (identity, name, time.time()))
         return self.project(identity)
 
     def project_id(self, name: str) -> str | None:
@@ -85,6 +86,17 @@ class Store(RowStore):
         with self._change() as database:
             database.execute("UPDATE projects SET name = ? WHERE id = ?", (name, project))
         return self.project(project)
+
+    def formality(self, project: str) -> Formality:
+        """How people are addressed in the translations of a project."""
+        (formality,) = self._row("SELECT formality FROM projects WHERE id = ?", project, what="project")
+        return formality  # type: ignore[no-any-return]
+
+    def set_formality(self, project: str, formality: Formality) -> None:
+        """Says how people are to be addressed from now on."""
+        self.project(project)
+        with self._change() as database:
+            database.execute("UPDATE projects SET formality = ? WHERE id = ?", (formality, project))
 
     def delete_project(self, project: str) -> None:
         documents = [("documents", document.id) for document in self.documents(project)]

@@ -154,10 +154,18 @@ def _check_holdable(kind: str, documents: Sequence[Exported]) -> None:
 def export_file(
     name: str, rows: Sequence[Segment], content: bytes, languages: Languages, align: Align
 ) -> tuple[str, bytes]:
-    """The file that was uploaded, with what the rows say now. `align` places its tags."""
+    """The file that was uploaded, with what the rows say now, under its new name."""
     missing = next((row.position for row in rows if row.state == "empty"), None)
     if missing is not None:
         raise Refused(409, f"row {missing + 1} is not translated yet")
+    return translated_name(name, languages.target), render_file(name, rows, content, languages, align)[1]
+
+
+def render_file(
+    name: str, rows: Sequence[Segment], content: bytes, languages: Languages, align: Align
+) -> tuple[TranslatableFile, bytes, list[str]]:
+    """The file that was uploaded, its bytes with what the rows say now, and what a reader should know of that. `align`
+    places its tags."""
     file = read_again(name, content, [row.source for row in rows], languages.source)
     if file.document.sources != [row.source for row in rows]:
         raise Refused(409, "the file is read in another way than when it was uploaded: upload it again")
@@ -168,8 +176,7 @@ def export_file(
     reviewed = {row.position for row in rows if row.state == "reviewed"}
     comments = {row.position: [Note(one.text, one.person) for one in row.comments] for row in rows}
     placed = {row.position: row.placed for row in rows if row.placed}
-    translated = file.rendered(replace(file.document, sentences=sentences), align, reviewed, comments, placed)[0]
-    return translated_name(name, languages.target), translated
+    return file, *file.rendered(replace(file.document, sentences=sentences), align, reviewed, comments, placed)
 
 
 def _document(name: str, rows: Sequence[Segment], only_confirmed: bool) -> Document:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from weitblick.documents.document import Document, Sentence
-from weitblick.files.masked_document import BY_RULE, mask_pair
+from weitblick.files.masked_document import mask_pair
 from weitblick.files.translatable_file import TranslatableFile
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.results import Translation
+from weitblick.workbench.addressing import Addressing
 from weitblick.workbench.checks import Checks
 from weitblick.workbench.completing import Completing
 from weitblick.workbench.consistency import Vocabulary
@@ -20,8 +21,10 @@ from weitblick.workbench.domain import DomainJudge
 from weitblick.workbench.engine import Steps, Work
 from weitblick.workbench.errors import Changed, Refused
 from weitblick.workbench.events import Hub
-from weitblick.workbench.filling import Filling
+from weitblick.workbench.filling import Filling, may_change
 from weitblick.workbench.placeholders import MaskedMemory, RowMasks
+from weitblick.workbench.presence import Presence
+from weitblick.workbench.previews import PreviewPages
 from weitblick.workbench.retranslation import NewlyApproved, NewPair
 from weitblick.workbench.row_acts import RowActs
 from weitblick.workbench.schema import APPROVED, Segment, Write, Written
@@ -47,8 +50,8 @@ class Workbench:
         self._new: defaultdict[str, list[NewPair]] = defaultdict(list)  # approved, and not yet seen by all drafts
         self._expected: Work | None = None  # the row that is being made ready for typing
         self._lock = threading.Lock()  # of these
-        self._cursors: defaultdict[str, dict[str | None, int]] = defaultdict(dict)  # by document and tab
-        self._listening: Counter[tuple[str, str | None]] = Counter()
+        self.presence = Presence(self.hub)
+        self.previews = PreviewPages()
         self._vocabulary = Vocabulary(service.languages.source)
         self._target_vocabulary = Vocabulary(service.languages.target)
         self.masks = RowMasks(self.store, service.languages.source, service.alphabet)
@@ -56,9 +59,10 @@ class Workbench:
         self.searching = Searching()
         self.terms = ProjectTerms(self.store, service.languages)
         self.acts = RowActs(self)
+        self.addressing = Addressing(self)
         self.completing = Completing(self)
         self.domain = DomainJudge(self)
-        self.filling = Filling(self, self.tell, self._unmasked)
+        self.filling = Filling(self, self.tell, self.unmasked)
 
     def add(self, project: str, name: str, read: TranslatableFile, file: bytes) -> str:
         """A new document of a file, which begins to fill with translations."""
@@ -74,15 +78,6 @@ class Workbench:
         if empty and (running is None or running.result.done()):
             self._filling[document] = self.service.engine.run(self.filling.steps(document))
 
-    def focus(self, document: str, position: int | None, writer: str | None = None) -> None:
-        """The row that somebody writes in a tab, which the model leaves alone; None: no row any more."""
-        with self._lock:
-            cursors = self._cursors[document]
-            if position is None:
-                cursors.pop(writer, None)
-            else:
-                cursors[writer] = position
-
     def expect_typing(self, document: str, position: int) -> None:
         """Somebody has come to a row and may type in it: it is made ready to be completed."""
         with self._lock:
@@ -92,19 +87,6 @@ class Workbench:
         expected = self.service.engine.run(self.completing.prepare(document, position), urgent=True)
         with self._lock:
             self._expected = expected
-
-    async def news(self, document: str, writer: str | None) -> AsyncIterator[str]:
-        """The events of a document for one tab, for as long as it listens; its cursor goes with it."""
-        tab = (document, writer)
-        self._listening[tab] += 1  # one that connects again may be here twice for a while
-        try:
-            async for event in self.hub.listen(document):
-                yield event
-        finally:
-            self._listening[tab] -= 1
-            if not self._listening[tab]:
-                del self._listening[tab]
-                self.focus(document, None, writer)
 
     def edit(self, document: str, position: int, write: Write) -> Segment:
         """A person's change. A confirmed row makes the drafts anew; one that is opened again leaves the memory. All
@@ -138,7 +120,7 @@ class Workbench:
 
     def _repeat(self, document: str, confirmed: Segment, cause: int) -> None:
         """Drafts of the very same source say what was confirmed; each of them can be taken back by itself."""
-        held = self._under_cursor(document)
+        held = self.presence.under_cursor(document)
         for row in self.store.segments(document):
             same = row.source == confirmed.source and row.position != confirmed.position
             if same and row.target != confirmed.target and row.position not in held and may_change(row):
@@ -211,8 +193,9 @@ class Workbench:
         person: str | None = None,
     ) -> tuple[list[Segment], list[Segment]]:
         """What replacing makes of rows is written as one step, which `undo_changes` takes back. The second list has the
-        rows that are something else by now than what was seen, and are left."""
-        after = {one.row.position: one.after for one in found}
+        rows that are something else by now than what was seen, or that somebody types in, and are left."""
+        held = self.presence.held_by_others(document, writer, seen)
+        after = {one.row.position: one.after for one in found if one.row.position not in held}
         for position in after.keys() & seen.keys():
             self.checks.refuse_unholdable(document, position, after[position])
         done, left = replace_targets(self.store, document, after, seen, confirmed, writer, person)
@@ -258,7 +241,7 @@ class Workbench:
         found: list[str] = []
         for finished in self.service.engine.document_steps(whole, options, [position]):
             for translation in finished.get(position, ()):
-                found += self._unmasked(document, {position: translation.text}, options).values()
+                found += self.unmasked(document, {position: translation.text}, options).values()
             yield
         return [text for text in dict.fromkeys(found) if text != current.target][:ALTERNATIVES]
 
@@ -282,7 +265,7 @@ class Workbench:
         news = tuple(self._new[document])
         told = news if len(news) <= MOST_NEW else ()  # of so much that is new all drafts have some words
         segments = self.store.segments(document)
-        under_cursor = self._under_cursor(document)
+        under_cursor = self.presence.under_cursor(document)
         confirmed = {row.source: row.target for row in segments if row.state == "confirmed"}
         free = (row for row in segments if may_change(row) and confirmed.get(row.source) != row.target)
         drafts = [row.position for row in free if row.position not in under_cursor]
@@ -306,7 +289,7 @@ class Workbench:
         engine, options = self.service.engine, self.options(document)
         for finished in engine.document_steps(whole, options, order, approved):
             said = {position: translations[0].text for position, translations in finished.items() if translations}
-            shown = self._unmasked(document, said, options)
+            shown = self.unmasked(document, said, options)
             if approved.changes_some_words:
                 kept = {p for p, found in finished.items() if found and _keeps_new_term(found[0], approved)}
                 merged = self._merged(segments, {p: text for p, text in shown.items() if p not in kept}, approved)
@@ -314,7 +297,7 @@ class Workbench:
             for position, translations in finished.items():
                 before = segments[position]
                 target = shown.get(position, before.target or before.source)
-                if not translations or position in self._under_cursor(document):
+                if not translations or position in self.presence.under_cursor(document):
                     continue
                 segment = self.store.translate(document, position, target, before, cause)
                 if segment is not None and segment != before:
@@ -336,25 +319,23 @@ class Workbench:
         }
         return {**shown, **merged}
 
-    def _unmasked(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
+    def unmasked(self, document: str, said: dict[int, str], options: TranslationOptions) -> dict[int, str]:
         """What the model says for some rows as people read it."""
         engine, again = self.service.engine, replace(options, n_best=1)
         align = engine.translator.align
         return self.masks.of(document).unmask(said, align, lambda lost: engine.translated(lost, again))
 
     def options(self, document: str) -> TranslationOptions:
-        """How the rows of a document are translated: with the memory and the terms of its project."""
-        terms = self.terms.of(self.store.document(document).project)
-        return TranslationOptions(memory=self.memory_of(document), terms=terms)
+        """How the rows of a document are translated: with the memory, the terms and the form of address of its
+        project."""
+        project = self.store.document(document).project
+        terms, formality = self.terms.of(project), self.addressing.of(project)
+        return TranslationOptions(memory=self.memory_of(document), terms=terms, formality=formality)
 
     @property
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         """The words of both languages."""
         return self._vocabulary, self._target_vocabulary
-
-    def _under_cursor(self, document: str) -> set[int]:
-        with self._lock:
-            return set(self._cursors.get(document, {}).values())
 
     def tell(self, document: str, *segments: Segment) -> None:
         """Tells all tabs what rows are now."""
@@ -363,9 +344,11 @@ class Workbench:
 
     def _stop(self, document: str) -> None:
         self.stop_improving(document)
+        self.addressing.stop(document)
         if (running := self._filling.pop(document, None)) is not None:
             running.cancel()
-        self._cursors.pop(document, None)
+        self.presence.forget(document)
+        self.previews.forget(document)
         self.masks.forget(document)
         self.filling.forget(document)
 
@@ -376,11 +359,6 @@ class Workbench:
             self._new.pop(document, None)
         if running is not None:
             running.cancel()
-
-
-def may_change(row: Segment) -> bool:
-    """Whether the model may translate a row again: a draft, but not one that a rule has made."""
-    return row.state == "draft" and not row.metadata.get(BY_RULE)
 
 
 def _keeps_new_term(translation: Translation, approved: NewlyApproved) -> bool:

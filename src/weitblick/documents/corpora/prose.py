@@ -137,6 +137,7 @@ def _is_wrapped(lines: list[str]) -> bool:
 
 
 Splitter = Callable[[str], list[str]]
+WHITE = re.compile(r"\s*")
 ONE_SENTENCE = re.compile(r"[^\W\d_]+(?:[ ,'’-]+[^\W\d_]+)*[.!?]?")
 """Words and commas, at most one mark and that at the end: where pysbd, which takes milliseconds for any text, would not
 cut either."""
@@ -147,13 +148,21 @@ def sentence_splitter(language: str) -> Splitter:
     """pysbd's rules for a language; English ones where it has none."""
     import pysbd
     from pysbd.languages import LANGUAGE_CODES
+    from pysbd.utils import TextSpan
+
+    class Segmenter(pysbd.Segmenter):  # type: ignore[misc]
+        """pysbd's, without a regular expression for every sentence: compiling those took most of its time."""
+
+        def sentences_with_char_spans(self, sentences: list[str]) -> list[TextSpan]:
+            text: str = self.original_text
+            return [TextSpan(text[start:end], start, end) for start, end in places_of(sentences, text)]
 
     code = base_language(language)
     own = threading.local()  # a segmenter for each thread: it keeps the text that it is at
 
     def segment(text: str) -> list[str]:
         if not hasattr(own, "segmenter"):
-            own.segmenter = pysbd.Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
+            own.segmenter = Segmenter(language=code if code in LANGUAGE_CODES else "en", clean=False)
         segments: list[str] = own.segmenter.segment(text)
         return segments
 
@@ -172,6 +181,23 @@ def sentence_splitter(language: str) -> Splitter:
         return segments
 
     return split
+
+
+def places_of(sentences: Iterable[str], text: str) -> Iterator[tuple[int, int]]:
+    """The places of sentences, each with the white space behind it: the first that ends behind the one before. What is
+    not in the text has none."""
+    last = 0
+    for sentence in sentences:
+        start = text.find(sentence)
+        while start >= 0:
+            white = WHITE.match(text, start + len(sentence))
+            assert white is not None  # it may be empty
+            end = white.end()
+            if end > last:
+                yield start, end
+                last = end
+                break
+            start = text.find(sentence, max(end, start + 1))
 
 
 def split_exactly(text: str, split: Splitter) -> Iterator[tuple[str, str]]:

@@ -59,8 +59,7 @@ export function takeAlternative(position, index) {
 
 /** @param {number} position @param {string} text */
 function take(position, text) {
-  replaceText(position, text, "alternative");
-  say("Alternative taken. Esc or Ctrl+Z brings back what was there.");
+  if (replaceText(position, text, "alternative")) say("Alternative taken. Esc or Ctrl+Z brings back what was there.");
 }
 
 export function drawAlternatives() {

@@ -8,7 +8,7 @@ import { calm } from "./panel.js";
 import { bringRow, travel, viewOf } from "./rows.js";
 import { person } from "./person.js";
 import { shown, tab, takeRows } from "./saving.js";
-import { ServerError, ask, attempt, documentPath, rowPath } from "./server.js";
+import { ServerError, ask, attempt, here } from "./server.js";
 import { change, isChanged, say, state } from "./store.js";
 
 const TRAVEL = 800; // ms that scrolling to a row may take
@@ -51,22 +51,24 @@ export const acceptChange = (position) => settle(position, "accept", `Row ${posi
  * @param {number} position @param {"keep" | "accept"} how @param {string} done */
 function settle(position, how, done) {
   const wasHere = viewOf(position)?.extra.contains(document.activeElement);
+  const place = here();
   return attempt(`Row ${position + 1} is not settled`, async () => {
-    await overSeen(() => ask("POST", `${rowPath(position)}/${how}`, { version: state.rows[position].version, writer: tab, person: person() }));
+    await overSeen(place.path, () => ask("POST", `${place.row(position)}/${how}`, { version: state.rows[position].version, writer: tab, person: person() }));
     say(done);
-    if (!wasHere) return;
+    if (!wasHere || !place.isShown()) return;
     if (changedRows().length) visitChange(1);
     else focusRow(position);
   });
 }
 
-/** Writes rows that were seen. Shows what the server has, also when that is something newer. @param {() => Promise<any>} write */
-async function overSeen(write) {
+/** Writes rows that were seen. Shows what the server has, also when that is something newer.
+ * @param {string} path of their document @param {() => Promise<any>} write */
+async function overSeen(path, write) {
   try {
     const row = await write();
-    takeRows([row]);
+    takeRows([row], path);
   } catch (error) {
-    if (error instanceof ServerError && error.row) takeRows([error.row]);
+    if (error instanceof ServerError && error.row) takeRows([error.row], path);
     throw error;
   }
 }
@@ -84,8 +86,9 @@ const seen = () => ({ rows: changedRows().map(({ position, version }) => ({ posi
 /** All changed rows at once, in one step of the server. @param {"undo" | "accept"} how */
 export function settleAll(how) {
   return attempt(how === "undo" ? "The changes are not undone" : "The changes are not accepted", async () => {
-    const { rows, left } = await ask("POST", `${documentPath()}/${how}`, seen());
-    takeRows([...rows, ...left]);
+    const { path } = here();
+    const { rows, left } = await ask("POST", `${path}/${how}`, seen());
+    takeRows([...rows, ...left], path);
     const done = how === "undo" ? `${count(rows.length, "sentence is", "sentences are")} as before.` : "All changes accepted.";
     say(left.length ? `${done} ${count(left.length, "sentence has", "sentences have")} changed again meanwhile and ${left.length === 1 ? "is" : "are"} left.` : done);
   });

@@ -6,13 +6,14 @@ import { focusRow } from "./editing.js";
 import { $, element } from "./elements.js";
 import { byWhom, person } from "./person.js";
 import { tab, takeRows } from "./saving.js";
-import { ask, attempt, rowPath } from "./server.js";
+import { ask, attempt, here } from "./server.js";
 import { say, state } from "./store.js";
 
 /** @typedef {import("./store.js").Comment} Comment */
 
-/** What the dialog is about: a row, and one of its comments or a new one. @type {{ position: number, comment: Comment | null }} */
-let about = { position: 0, comment: null };
+/** What the dialog is about: a row of the document that was shown, and one of its comments or a new one.
+ * @type {{ position: number, comment: Comment | null, place: ReturnType<typeof here> }} */
+let about = { position: 0, comment: null, place: here() };
 
 /** What each place shows. @type {WeakMap<HTMLElement, Comment[]>} */
 const drawn = new WeakMap();
@@ -42,7 +43,7 @@ function line(comment, position) {
 /** Opens the dialog for a new comment on a row, or for one that is there. @param {number | null} position @param {Comment | null} [comment] */
 export function openComment(position, comment = null) {
   if (position === null || !state.rows[position]) return say("Go to a row first: a comment is about one.");
-  about = { position, comment };
+  about = { position, comment, place: here() };
   $("comment-title").textContent = comment ? `Comment on row ${position + 1}` : `A new comment on row ${position + 1}`;
   $("comment-delete").hidden = !comment;
   field().value = comment?.text ?? "";
@@ -52,11 +53,11 @@ export function openComment(position, comment = null) {
 
 /** Sends what the dialog says. @param {string} failure @param {string} done @param {(path: string) => Promise<import("./store.js").Row>} send */
 function settle(failure, done, send) {
-  const { position } = about;
+  const { position, place } = about;
   return attempt(failure, async () => {
-    takeRows([await send(`${rowPath(position)}/comments`)]);
+    takeRows([await send(`${place.row(position)}/comments`)], place.path);
     /** @type {HTMLDialogElement} */ ($("comment-dialog")).close();
-    focusRow(position);
+    if (place.isShown()) focusRow(position);
     say(done);
   });
 }

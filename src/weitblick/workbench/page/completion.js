@@ -51,6 +51,7 @@ const split = ({ value, selectionStart }) => ({ before: value.slice(0, selection
 
 /** @param {HTMLTextAreaElement} field @param {number} position */
 async function askFor(field, position) {
+  if (!field.isConnected) return; // another document is shown by now
   const { signal } = (asking = new AbortController());
   const { before, behind } = split(field);
   try {

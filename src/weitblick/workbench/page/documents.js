@@ -17,6 +17,7 @@ import { change, isApproved, isChanged, say, state, tell, warn } from "./store.j
 import { loadTags } from "./tags.js";
 import { loadTermMarks } from "./term_marks.js";
 import { drawTerm } from "./terms.js";
+import { hear, hearAll } from "./typists.js";
 
 /** @typedef {import("./store.js").Row} Row */
 
@@ -42,6 +43,7 @@ export function openDocument(identity) {
     now.left = null;
     now.loading = true;
     now.focus = now.visited = now.pointed = null;
+    now.typists = new Map();
   });
   history.replaceState(null, "", `#${identity}`);
   localStorage.setItem(LATEST_DOCUMENT + state.project, identity);
@@ -51,6 +53,7 @@ export function openDocument(identity) {
   // Whoever connects, for the first time or again, takes the document as it is; from then on there are news.
   listen("hello", () => loadDocument(identity));
   listen("segment", expectRow);
+  listen("typing", hear);
   listen("refused", tellRefused);
   listen("progress", ({ done, total }) => done >= total && tell("The document is translated."));
   listen("improving", tellImproving);
@@ -80,6 +83,7 @@ function loadDocument(identity) {
       if (/cannot be reached/.test(now.status)) now.status = "";
     });
     takeNews();
+    hearAll(found.typing);
     if (isNew) resume();
     if (isNew) loadTags(identity);
     if (isNew) loadTermMarks();
@@ -120,7 +124,7 @@ function takeNews() {
   if (state.loading) return;
   const rows = [...news.values()];
   news.clear();
-  if (rows.length) takeRows(rows);
+  if (rows.length) takeRows(rows, documentPath());
   const under = rows.find((row) => row.position === state.focus);
   if (under && isChanged(shown(under))) showAlternatives(under.position);
 }
@@ -130,7 +134,7 @@ function tellOthersWork(row) {
   const known = state.rows[row.position];
   if (!known || row.written <= known.written || row.writer === tab || row.writer === null) return;
   if (isApproved(known) && !isApproved(row)) warn(`Row ${row.position + 1} was opened again in another window.`);
-  else if (state.focus === row.position) warn(`Row ${row.position + 1} was written in another window.`);
+  else if (state.focus === row.position && !state.typists.has(row.position)) warn(`Row ${row.position + 1} was written in another window.`);
 }
 
 /** Another window had older text for a row, which did not go over what is there. @param {{ position: number, writer: string }} refused */
@@ -155,11 +159,12 @@ function tellImproving({ done, total }) {
 
 /* ---- adding ---- */
 
-/** Adds a document to the project that was chosen, also while that is being opened, and shows it. @param {object} body @param {string} name */
-function addDocument(body, name) {
+/** Adds a document to the project that was chosen, also while that is being opened, and shows it.
+ * @param {object} body @param {string} name @param {Promise<string>} chosen the project */
+function addDocument(body, name, chosen = chosenProject()) {
   say(`Reading ${name} …`);
   return attempt(`${name} is not added`, async () => {
-    const project = await chosenProject();
+    const project = await chosen;
     const added = await ask("POST", `/v1/projects/${project}/documents`, body);
     await openProject(project, added.id);
     say(`${added.name}: ${count(added.rows.length, "sentence", "sentences")}.`);
@@ -167,11 +172,11 @@ function addDocument(body, name) {
   });
 }
 
-/** @param {File} file */
-function addFile(file) {
+/** @param {File} file @param {Promise<string>} [chosen] the project */
+function addFile(file, chosen) {
   const form = new FormData();
   form.append("file", file);
-  return addDocument(form, file.name);
+  return addDocument(form, file.name, chosen);
 }
 
 async function addPasted() {
@@ -220,7 +225,8 @@ export function setUpDocuments() {
     });
   }
   document.addEventListener("drop", async (event) => {
-    for (const file of event.dataTransfer?.files ?? []) await addFile(file);
+    const [files, chosen] = [[...(event.dataTransfer?.files ?? [])], chosenProject()];
+    for (const file of files) await addFile(file, chosen);
   });
   $("add-button").addEventListener("click", leaveForAnother);
   $("back-button").addEventListener("click", goBack);
@@ -232,7 +238,7 @@ export function setUpDocuments() {
 export function drawDocument() {
   const isShown = state.document !== null && state.rowsOf === state.document;
   $("welcome").hidden = state.document !== null || state.project === null;
-  $("sheet").hidden = $("export-button").hidden = $("panel").hidden = !isShown;
+  $("sheet").hidden = $("export-button").hidden = $("preview-button").hidden = $("panel").hidden = !isShown;
   $("back-line").hidden = !state.left;
   $("back-button").textContent = state.left ? `Back to ${state.left.name}` : "";
   document.title = isShown ? `${documentName()} · Weitblick` : "Weitblick workbench";

@@ -12,6 +12,7 @@ import { ask, attempt, documentPath, rowPath } from "./server.js";
 import { actOn, chooseNone, chooseOn, go } from "./row_acts.js";
 import { change, isApproved, say, state } from "./store.js";
 import { placeTags } from "./tags.js";
+import { tellIfHeld, letGo, tellHeld, typeIn } from "./typists.js";
 import { TypingHistory } from "./typing_history.js";
 
 const TRAVEL = 800; // ms that scrolling to a row may take
@@ -20,7 +21,7 @@ const PAUSE = 400; // ms after the last key until what was typed is sent
 const LINE_ENDS = /\s*[\r\n]+\s*/g;
 const MOST_PAUSE = 2000; // ms of typing without a pause until it is sent all the same
 
-/** What was typed and waits for a pause. @type {{ position: number, since: number, timer: number } | null} */
+/** What was typed and waits for a pause. @type {{ position: number, path: string, since: number, timer: number } | null} */
 let typed = null;
 /** What Esc goes back to: the row before this tab wrote in it. @type {{ position: number, target: string, state: import("./store.js").RowState } | null} */
 let undoPoint = null;
@@ -53,11 +54,12 @@ function type(field, kind = "") {
   if (isApproved(before)) say(`Row ${position + 1} is open again. Ctrl+Enter confirms it, Esc undoes what you typed.`);
   keepRow(position, field.value, "edited", false, acting);
   hold(position);
+  typeIn(position);
   if (typed && typed.position !== position) sendTyped();
   clearTimeout(typed?.timer);
   const since = typed?.since ?? performance.now();
   const wait = Math.max(0, Math.min(PAUSE, since + MOST_PAUSE - performance.now()));
-  typed = { position, since, timer: setTimeout(sendTyped, wait) };
+  typed = { position, path: rowPath(position), since, timer: setTimeout(sendTyped, wait) };
 }
 
 /** A sentence stands on one line, as in its file. @param {string} text */
@@ -71,20 +73,20 @@ export function forgetTyping() {
 /** Sends what waits for a pause. */
 export function sendTyped() {
   if (!typed) return;
-  const { position, timer } = typed;
+  const { position, path, timer } = typed;
   clearTimeout(timer);
   typed = null;
-  if (!state.rows[position]) return;
-  sendRow(position);
+  drafts.send(path); // also if another document is shown by now
+  if (path !== rowPath(position) || !state.rows[position]) return;
   lookAt(position);
   placeTags(position);
 }
 
-/** Puts a text in a row's field as if somebody had typed it, so that Ctrl+Z takes it back.
+/** Puts a text in a row's field as if somebody had typed it, so that Ctrl+Z takes it back. Gives whether that was possible.
  * @param {number} position @param {string} text @param {import("./drafts.js").Draft["act"]} act */
 export function replaceText(position, text, act) {
   const field = bringRow(position)?.field;
-  if (!field) return;
+  if (!field || tellIfHeld(position)) return false;
   sendTyped(); // what was typed before is a step of its own
   field.focus({ preventScroll: true });
   field.select();
@@ -96,11 +98,13 @@ export function replaceText(position, text, act) {
   }
   acting = null;
   sendTyped();
+  return true;
 }
 
 /** @param {number} position @param {boolean} goOn @param {"confirmed" | "reviewed"} [wanted] */
 export function confirmRow(position, goOn, wanted = "confirmed") {
   const { target } = shown(state.rows[position]);
+  if (tellIfHeld(position)) return;
   if (hasConflict(position)) return say("Two windows have written this row: keep your text or take the other first.");
   if (!target.trim()) return say(`An empty translation cannot be ${wanted}.`);
   if (askFirst(position)) return focusRow(position);
@@ -111,6 +115,7 @@ export function confirmRow(position, goOn, wanted = "confirmed") {
     if (goOn && next) now.focus = next.position;
   });
   write(position, target, wanted, knownOf(position) === undefined);
+  letGo();
   undoPoint = null;
   forgetTyping();
   say(goOn && !next ? `All rows${state.found ? " that are shown" : ""} are confirmed.` : `Row ${position + 1} ${wanted}.`);
@@ -121,6 +126,7 @@ export function confirmRow(position, goOn, wanted = "confirmed") {
 export function settleRow(position) {
   const { target, state: now } = shown(state.rows[position]);
   if (!isApproved({ state: now })) return confirmRow(position, false);
+  if (tellIfHeld(position)) return;
   write(position, target, "edited");
   say(`Row ${position + 1} is open again.`);
 }
@@ -162,7 +168,7 @@ function undo(position) {
   const point = undoPoint?.position === position ? undoPoint : null;
   const isOurs = drafts.of(rowPath(position)) !== undefined || state.rows[position].writer === tab;
   if (!point || !isOurs || (point.target === now.target && point.state === now.state)) return viewOf(position)?.field.blur();
-  replaceText(position, point.target, null);
+  if (!replaceText(position, point.target, null)) return viewOf(position)?.field.blur();
   writeAsBefore(position, point);
   undoPoint = null;
   forgetTyping();
@@ -217,6 +223,7 @@ function goBackAndForth(direction, position) {
   const field = viewOf(position)?.field;
   const moment = typing?.position === position && field ? typing.go(direction, field.value) : null;
   if (!moment || !field) return go(direction);
+  if (tellIfHeld(position)) return;
   field.value = moment.text;
   field.setSelectionRange(moment.cursor, moment.cursor);
   if (typing?.isAtStart && undoPoint?.position === position && undoPoint.target === moment.text) return writeAsBefore(position, undoPoint);
@@ -270,10 +277,12 @@ export function setUpEditing() {
       if (now.focus === position) now.focus = null;
     });
     hold(null);
+    letGo();
   });
   rows.addEventListener("keydown", (event) => {
     const field = fieldOf(event);
     const act = field && !event.isComposing ? commandOf(event, positionOf(field)) : null;
+    if (field && !act) tellHeld(event, positionOf(field));
     if (!act) return;
     event.preventDefault();
     act();

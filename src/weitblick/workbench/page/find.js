@@ -53,8 +53,9 @@ async function look() {
   const body = wanted();
   if (!body) return show(null);
   const done = await attempt("Rows could not be looked for", async () => {
+    const path = documentPath();
     await drafts.retry();
-    const { positions } = await ask("POST", `${documentPath()}/search`, body);
+    const { positions } = await ask("POST", `${path}/search`, body);
     if (number === looks) show(new Set(positions));
   });
   if (!done && number === looks) $("find-hits").textContent = "";

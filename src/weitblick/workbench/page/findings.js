@@ -5,7 +5,7 @@
 import { focusRow } from "./editing.js";
 import { $, count, element } from "./elements.js";
 import { drafts, shown } from "./saving.js";
-import { ask, attempt, documentPath, projectPath, rowPath } from "./server.js";
+import { ask, attempt, documentPath, here, projectPath, rowPath } from "./server.js";
 import { change, isApproved, languages, say, state, warn } from "./store.js";
 
 /** @typedef {import("./store.js").Finding} Finding */
@@ -106,8 +106,10 @@ function line(finding, position) {
 /** @param {Finding} finding @param {number} position @param {boolean} everywhere */
 function ignore({ rule, words }, position, everywhere) {
   const body = everywhere ? { rule } : { rule, words, document: state.document, position };
+  const place = here();
   return attempt("It is not ignored", async () => {
     await ask("POST", `${projectPath()}/ignored`, body);
+    if (!place.isShown()) return;
     change((now) => {
       for (const [at, known] of now.findings) {
         const found = known.found.filter((one) => one.rule !== rule || (!everywhere && (at !== position || one.words !== words)));
@@ -124,22 +126,24 @@ function ignore({ rule, words }, position, everywhere) {
 /** Lists in the dialog what looks wrong in the whole document. */
 export async function listFindings() {
   const place = $("export-findings");
+  const { path, isShown } = here();
   place.replaceChildren(element("p", { class: "quiet" }, "Looking for what may be wrong …"));
   const done = await attempt("The document is not checked", async () => {
     /** @type {Finding[]} */
-    const found = await ask("GET", `${documentPath()}/findings`);
+    const found = await ask("GET", `${path}/findings`);
     const rows = new Set(found.map(({ position }) => position)).size;
     const title = found.length ? `${count(found.length, "finding", "findings")} in ${count(rows, "row", "rows")}` : "Nothing looks wrong";
-    place.replaceChildren(element("h3", {}, title), element("ul", { class: "finding-list" }, ...found.slice(0, MOST_LISTED).map(listed)));
+    place.replaceChildren(element("h3", {}, title), element("ul", { class: "finding-list" }, ...found.slice(0, MOST_LISTED).map((one) => listed(one, isShown))));
     if (found.length > MOST_LISTED) place.append(element("p", { class: "quiet" }, `and ${found.length - MOST_LISTED} more`));
   });
   if (!done) place.replaceChildren();
 }
 
-/** @param {Finding} finding */
-function listed(finding) {
+/** @param {Finding} finding @param {() => boolean} isShown whether its document still is */
+function listed(finding, isShown) {
   const visit = () => {
     /** @type {HTMLDialogElement} */ ($("export-dialog")).close();
+    if (!isShown()) return say("Another document is shown by now.");
     focusRow(finding.position);
     say(`${finding.words}: ${finding.message}`);
   };

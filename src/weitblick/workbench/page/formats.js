@@ -6,10 +6,11 @@ import { element } from "./elements.js";
 import { forgetTyping, sendTyped } from "./editing.js";
 import { person } from "./person.js";
 import { viewOf } from "./rows.js";
-import { drafts, sendRow, shown, tab, takeRows } from "./saving.js";
-import { ask, attempt, rowPath } from "./server.js";
+import { drafts, sentRow, shown, tab, takeRows } from "./saving.js";
+import { ask, attempt, here } from "./server.js";
 import { say, state } from "./store.js";
 import { characters, codeUnits, formatsOf, placeTags } from "./tags.js";
+import { tellIfHeld } from "./typists.js";
 
 /** @typedef {import("./store.js").Row} Row */
 /** @typedef {import("./store.js").PlacedFormat} PlacedFormat */
@@ -31,13 +32,16 @@ function chosenPart({ value, selectionStart, selectionEnd }) {
 /** Sends where all formatting of a row is that somebody has placed. @param {number} position
  * @param {(row: Row) => PlacedFormat[]} wanted @param {string} done what is said then */
 function send(position, wanted, done) {
+  if (tellIfHeld(position)) return;
   return attempt("Nothing was placed", async () => {
+    const place = here();
     sendTyped();
-    await sendRow(position);
-    while (drafts.sending.has(rowPath(position))) await new Promise((resolve) => setTimeout(resolve, 20));
+    await sentRow(position);
+    if (!place.isShown()) return say("Nothing was placed: another document is shown by now.");
     const row = state.rows[position];
     const body = { version: row.version, target: row.target, formats: wanted(row), writer: tab, writer_edit: ++drafts.number, person: person() };
-    takeRows([await ask("PUT", `${rowPath(position)}/formats`, body)]);
+    takeRows([await ask("PUT", `${place.row(position)}/formats`, body)], place.path);
+    if (!place.isShown()) return;
     forgetTyping();
     placeTags(position);
     say(done);

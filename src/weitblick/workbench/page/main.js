@@ -16,10 +16,12 @@ import { drawWord, setUpExplaining } from "./explain.js";
 import { placeNext, placeNone } from "./formats.js";
 import { openFind, openGoTo, setUpFind } from "./find.js";
 import { setUpPanel, setUpTabs, setUpTheme } from "./panel.js";
+import { openPreview, setUpPreviews } from "./previews.js";
 import { drawProjects, loadProjects, openProject, setUpProjects } from "./projects.js";
 import { openReplacing, setUpReplacing } from "./replacing.js";
 import { setUpReviews } from "./reviews.js";
 import { actOn, chooseNone, go, setUpRowActs } from "./row_acts.js";
+import { openVersions, setUpVersions } from "./row_versions.js";
 import { isLong, setUpRows } from "./rows.js";
 import { setUpSaving } from "./saving.js";
 import { drawSeen, setUpSeen } from "./seen.js";
@@ -63,6 +65,8 @@ const ALT = {
   KeyI: insertNext,
   KeyB: placeNext,
   KeyG: insertNextTerm,
+  KeyV: openPreview,
+  KeyH: () => openVersions(state.focus),
   KeyM: () => change((now) => (now.compared = now.compared === now.focus ? null : now.focus)),
 };
 
@@ -137,6 +141,8 @@ setUpReplacing();
 setUpRowActs();
 setUpComments();
 setUpReviews();
+setUpPreviews();
+setUpVersions();
 setUpStatistics();
 setUpTerms();
 setUpExplaining();

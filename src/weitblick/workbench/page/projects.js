@@ -4,9 +4,10 @@
 import { closeDocument, closeEvents, openDocument } from "./documents.js";
 import { $, count, element } from "./elements.js";
 import { openDialog } from "./dialogs.js";
+import { formalityForm } from "./formality.js";
 import { personForm } from "./person.js";
 import { checkParts } from "./rules.js";
-import { ask, attempt, documentPath, projectPath } from "./server.js";
+import { ask, attempt, projectPath } from "./server.js";
 import { change, languages, say, state } from "./store.js";
 import { loadTermMarks } from "./term_marks.js";
 
@@ -76,55 +77,62 @@ async function addProject() {
 
 /* ---- the dialog ---- */
 
+/** Of two that were asked for, the later is shown. */
+let latestDetails = 0;
+
+/** The dialog of the project that was chosen, also while that is being opened. */
 async function showDetails() {
-  const of = (/** @type {string} */ what) => ask("GET", `${projectPath()}${what}`);
+  const own = ++latestDetails;
+  const path = `/v1/projects/${await chosenProject()}`;
+  const of = (/** @type {string} */ what) => ask("GET", `${path}${what}`);
   const [project, pairs, ignored, rules] = await Promise.all([of(""), of("/pairs"), of("/ignored"), of("/rules")]);
+  if (own !== latestDetails || path !== projectPath()) return;
   change((now) => (now.details = { ...project, pairs, ignored, rules }));
   openDialog("project-dialog");
 }
 
-/** @param {string} name */
-function renameProject(name) {
+/** @param {string} path @param {string} name */
+function renameProject(path, name) {
   if (!name.trim()) return say("A project needs a name.");
   return attempt("The project is not renamed", async () => {
-    await ask("PUT", projectPath(), { name: name.trim() });
+    await ask("PUT", path, { name: name.trim() });
     await loadProjects();
     say("Renamed.");
   });
 }
 
-/** @param {"memory" | "glossary"} kind @param {File} file */
-function importPairs(kind, file) {
+/** @param {string} path of the project @param {"memory" | "glossary"} kind @param {File} file */
+function importPairs(path, kind, file) {
   const form = new FormData();
   form.append("file", file);
   form.append("kind", kind);
   return attempt(`${file.name} is not imported`, async () => {
-    const { pairs } = await ask("POST", `${projectPath()}/pairs`, form);
+    const { pairs } = await ask("POST", `${path}/pairs`, form);
     await showDetails();
     loadTermMarks();
     say(`${count(pairs, "pair", "pairs")} imported.`);
   });
 }
 
-/** @param {import("./store.js").Pair} term */
-function removeTerm({ id, source }) {
+/** @param {string} path of the project @param {import("./store.js").Pair} term */
+function removeTerm(path, { id, source }) {
   return attempt(`${source} is not removed`, async () => {
-    await ask("DELETE", `${projectPath()}/pairs/${id}`);
+    await ask("DELETE", `${path}/pairs/${id}`);
     await showDetails();
     loadTermMarks();
     say(`${source} is no longer a term.`);
   });
 }
 
-/** @param {"document" | "project"} what @param {string} path */
-function deleteForGood(what, path) {
-  if (!confirm(`Delete this ${what} for good? Its text, translations and edits cannot be brought back.`)) return;
+/** @param {"document" | "project"} what @param {string} name @param {string} path */
+function deleteForGood(what, name, path) {
+  if (!confirm(`Delete the ${what} ${name} for good? Its text, translations and edits cannot be brought back.`)) return;
   return attempt(`The ${what} is not deleted`, async () => {
     await ask("DELETE", path);
     closeEvents();
     /** @type {HTMLDialogElement} */ ($("project-dialog")).close();
     change((now) => {
-      if (what === "project") now.project = null;
+      if (path === projectPath()) now.project = null;
     });
     await loadProjects();
     await openProject(/** @type {string} */ (state.project));
@@ -164,13 +172,15 @@ export function drawProjects() {
 
 /** @param {import("./store.js").ProjectDetails} project */
 function detailParts(project) {
-  const { name, confirmed, documents, pairs } = project;
+  const { id, name, confirmed, documents, pairs } = project;
+  const path = `/v1/projects/${id}`;
+  const open = documents.find((one) => one.id === state.document);
   const terms = pairs.filter(({ kind }) => kind === "term");
   const field = /** @type {HTMLInputElement} */ (element("input", { id: "project-name", value: name, maxlength: 200 }));
   const rename = element("form", { class: "name-form" }, element("label", { for: "project-name" }, "Name"), field, element("button", { class: "tool" }, "Rename"));
   rename.addEventListener("submit", (event) => {
     event.preventDefault();
-    renameProject(field.value);
+    renameProject(path, field.value);
   });
   const memory = `a memory of ${count(pairs.length - terms.length, "approved sentence", "approved sentences")} and ${count(terms.length, "term", "terms")}`;
   const users = documents.length === 1 ? "1 document uses" : `${documents.length} documents share`;
@@ -178,36 +188,37 @@ function detailParts(project) {
   return [
     rename,
     personForm(),
+    formalityForm(project),
     element("p", { class: "quiet" }, documents.length ? `${users} ${memory}.` : `No document yet, ${memory}.`),
-    importing("memory", "Memory", "approved translations: TMX, TSV or JSONL"),
-    importing("glossary", "Glossary", "terms in two columns: TSV or CSV"),
-    ...(terms.length ? [element("ul", { class: "glossary", "aria-label": "Terms", tabindex: 0 }, ...terms.map(termRow))] : []),
+    importing(path, "memory", "Memory", "approved translations: TMX, TSV or JSONL"),
+    importing(path, "glossary", "Glossary", "terms in two columns: TSV or CSV"),
+    ...(terms.length ? [element("ul", { class: "glossary", "aria-label": "Terms", tabindex: 0 }, ...terms.map((term) => termRow(path, term)))] : []),
     ...checkParts(project, showDetails),
-    ...(confirmed ? [element("p", {}, element("a", { href: `${projectPath()}/export/tmx`, download: "" }, "Export everything confirmed as TMX"))] : []),
+    ...(confirmed ? [element("p", {}, element("a", { href: `${path}/export/tmx`, download: "" }, "Export everything confirmed as TMX"))] : []),
     element(
       "p",
       { class: "dangers" },
-      state.document ? remove("Delete this document", () => deleteForGood("document", documentPath())) : null,
-      remove("Delete the project", () => deleteForGood("project", projectPath())),
+      open ? remove("Delete this document", () => deleteForGood("document", open.name, `${path}/documents/${open.id}`)) : null,
+      remove("Delete the project", () => deleteForGood("project", name, path)),
     ),
   ];
 }
 
-/** @param {"memory" | "glossary"} kind @param {string} title @param {string} what */
-function importing(kind, title, what) {
+/** @param {string} path of the project @param {"memory" | "glossary"} kind @param {string} title @param {string} what */
+function importing(path, kind, title, what) {
   const input = /** @type {HTMLInputElement} */ (element("input", { type: "file", class: "visually-hidden", id: `import-${kind}` }));
-  input.addEventListener("change", () => input.files?.[0] && importPairs(kind, input.files[0]));
+  input.addEventListener("change", () => input.files?.[0] && importPairs(path, kind, input.files[0]));
   return element("div", { class: "import" }, element("span", {}, title, element("span", { class: "quiet" }, what)), element("label", { class: "tool", for: `import-${kind}` }, `Import ${title.toLowerCase()} …`), input);
 }
 
-/** @param {import("./store.js").Pair} term */
-function termRow(term) {
+/** @param {string} path of the project @param {import("./store.js").Pair} term */
+function termRow(path, term) {
   const { source, target } = languages();
   return element(
     "li",
     {},
     element("span", { lang: source.code }, term.source),
     element("span", { lang: target.code }, term.target),
-    element("button", { type: "button", class: "small", onclick: () => removeTerm(term) }, "Remove", element("span", { class: "visually-hidden" }, ` ${term.source}`)),
+    element("button", { type: "button", class: "small", onclick: () => removeTerm(path, term) }, "Remove", element("span", { class: "visually-hidden" }, ` ${term.source}`)),
   );
 }

@@ -7,7 +7,7 @@ import { $, count, element } from "./elements.js";
 import { selectedWords } from "./find.js";
 import { person } from "./person.js";
 import { drafts, tab, takeRows } from "./saving.js";
-import { ask, attempt, documentPath } from "./server.js";
+import { ask, attempt, here } from "./server.js";
 import { change, languages, say, state } from "./store.js";
 
 /** @typedef {{ position: number, version: number, state: string, before: string, after: string, hits: number }} Replacement */
@@ -17,6 +17,8 @@ const MOST_LISTED = 100;
 
 let timer = 0;
 let looks = 0; // counts them: an answer that comes late is not shown
+/** The document that the dialog was opened for. */
+let place = here();
 /** What is shown, and can be done. @type {Replacement[]} */
 let previewed = [];
 
@@ -34,6 +36,7 @@ const asked = () => ({
 /** Opens the dialog: for the words that are selected, or those that were looked for. */
 export function openReplacing() {
   const words = selectedWords();
+  place = here();
   if (words) input("replace-text").value = words;
   else if (state.found && input("find-text").value) {
     input("replace-text").value = input("find-text").value;
@@ -55,7 +58,7 @@ async function preview() {
   const positions = state.found ? [...state.found] : null;
   await attempt("It cannot be replaced", async () => {
     await drafts.retry();
-    const { rows, hits, confirmed } = await ask("POST", `${documentPath()}/replace/preview`, { ...body, positions });
+    const { rows, hits, confirmed } = await ask("POST", `${place.path}/replace/preview`, { ...body, positions });
     if (number !== looks) return;
     change((now) => (now.status = ""));
     const where = positions ? " of those that are shown" : "";
@@ -89,8 +92,9 @@ function apply() {
   if (!previewed.length) return;
   return attempt("Nothing was replaced", async () => {
     const seen = previewed.map(({ position, version }) => ({ position, version }));
-    const { rows, left } = await ask("POST", `${documentPath()}/replace`, { ...asked(), rows: seen, writer: tab, person: person() });
-    takeRows([...rows, ...left]);
+    const { path } = place;
+    const { rows, left } = await ask("POST", `${path}/replace`, { ...asked(), rows: seen, writer: tab, person: person() });
+    takeRows([...rows, ...left], path);
     /** @type {HTMLDialogElement} */ ($("replace-dialog")).close();
     const kept = left.length ? ` ${count(left.length, "row", "rows")} changed meanwhile and ${left.length === 1 ? "is" : "are"} left.` : "";
     say(`Replaced in ${count(rows.length, "row", "rows")}.${kept} Ctrl+Z, or Undo, takes it back.`);

@@ -15,9 +15,10 @@ function read(file) {
   const name = person();
   if (name) form.append("person", name);
   return attempt(`${file.name} is not read`, async () => {
+    const path = documentPath();
     await drafts.retry();
-    const { rows, edited, reviewed, left, comments } = await ask("POST", `${documentPath()}/reviews`, form);
-    takeRows(rows);
+    const { rows, edited, reviewed, left, comments } = await ask("POST", `${path}/reviews`, form);
+    takeRows(rows, path);
     if (!rows.length) return say(`${file.name} changes nothing.`);
     const parts = [`${count(edited.length, "row", "rows")} edited, ${reviewed.length} reviewed, ${count(comments, "comment", "comments")}.`];
     if (left.length) parts.push(`${count(left.length, "row was", "rows were")} written here meanwhile: the review's text is a comment there.`);

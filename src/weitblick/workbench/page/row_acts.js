@@ -7,7 +7,7 @@ import { $, count } from "./elements.js";
 import { isListed } from "./find.js";
 import { person } from "./person.js";
 import { drafts, shown, tab, takeRows } from "./saving.js";
-import { ask, attempt, documentPath } from "./server.js";
+import { ask, attempt, here } from "./server.js";
 import { change, isApproved, say, state, warn } from "./store.js";
 
 /** @typedef {"confirm" | "reopen" | "review" | "copy" | "clear"} Act */
@@ -44,7 +44,7 @@ export function actOn(act) {
 export function actOnRow(act, position) {
   const row = shown(state.rows[position]);
   if (act === "copy" || act === "clear") {
-    replaceText(position, act === "copy" ? row.source : "", act);
+    if (!replaceText(position, act === "copy" ? row.source : "", act)) return;
     return say(`Row ${position + 1} is ${DONE[act]}. Ctrl+Z brings back what was there.`);
   }
   if (act === "reopen" ? !isApproved(row) : row.state === DONE[act]) return say(`Row ${position + 1} is ${act === "reopen" ? "open" : DONE[act]} already.`);
@@ -60,10 +60,13 @@ export function actOnChosen(act) {
   const positions = [...state.chosen].filter((position) => state.rows[position]).sort((a, b) => a - b);
   const key = `${act} ${positions}`;
   return attempt("Nothing was done", async () => {
+    const place = here();
     await drafts.retry();
+    if (!place.isShown()) return say("Nothing was done: another document is shown by now.");
     const rows = positions.map((position) => ({ position, version: state.rows[position].version }));
-    const answer = await ask("POST", `${documentPath()}/rows`, { act, rows, ask: asked !== key, ...who() });
-    takeRows([...answer.rows, ...answer.left]);
+    const answer = await ask("POST", `${place.path}/rows`, { act, rows, ask: asked !== key, ...who() });
+    takeRows([...answer.rows, ...answer.left], place.path);
+    if (!place.isShown()) return;
     const held = new Set(answer.findings.map((/** @type {{ position: number }} */ one) => one.position));
     asked = held.size ? key : "";
     change((now) => (now.chosen = held));
@@ -130,18 +133,19 @@ let foreign = -1;
 /** Takes the latest step back, or does it again. @param {"undo" | "redo"} direction */
 export function go(direction) {
   return attempt(direction === "undo" ? "Nothing was undone" : "Nothing was done again", async () => {
+    const place = here();
     await drafts.retry();
     /** @type {Step | null} */
-    const step = (await ask("GET", `${documentPath()}/steps`))[direction];
+    const step = (await ask("GET", `${place.path}/steps`))[direction];
     if (!step) return say(`There is nothing to ${direction}.`);
     const what = `${NAMES[step.kind] ?? step.kind}, ${step.rows === 1 ? `row ${(step.first ?? 0) + 1}` : count(step.rows, "row", "rows")}`;
     if (step.writer !== null && step.writer !== tab && foreign !== step.id) {
       foreign = step.id;
       return warn(`The latest step is not of this window: ${what}. The same key again ${direction === "undo" ? "takes it back" : "does it again"}.`);
     }
-    const { rows, left } = await ask("POST", `${documentPath()}/steps/${direction}`, { step: step.id, ...who() });
-    takeRows([...rows, ...left]);
-    if (rows.length && step.first !== null && state.rows[step.first]) focusRow(step.first);
+    const { rows, left } = await ask("POST", `${place.path}/steps/${direction}`, { step: step.id, ...who() });
+    takeRows([...rows, ...left], place.path);
+    if (place.isShown() && rows.length && step.first !== null && state.rows[step.first]) focusRow(step.first);
     const kept = left.length ? ` ${count(left.length, "row has", "rows have")} changed since and ${left.length === 1 ? "is" : "are"} left.` : "";
     say(`${direction === "undo" ? "Taken back" : "Done again"}: ${what}.${kept}`);
   });

@@ -7,8 +7,10 @@ import { withNewWords } from "./differences.js";
 import { element } from "./elements.js";
 import { byWhom } from "./person.js";
 import { actOnRow, choose } from "./row_acts.js";
+import { openVersions } from "./row_versions.js";
 import { change, isApproved, languages, state } from "./store.js";
 import { buildTags } from "./tags.js";
+import { buildTypist } from "./typists.js";
 
 /** @typedef {import("./store.js").Row} Row */
 /**
@@ -21,6 +23,7 @@ import { buildTags } from "./tags.js";
  * @property {HTMLElement} tools
  * @property {import("./tags.js").TagParts} tags
  * @property {HTMLElement} terms
+ * @property {HTMLElement} typist
  */
 
 const ORIGINS = /** @type {Record<string, string>} */ ({
@@ -49,20 +52,22 @@ export function buildParts(position) {
   const badge = button({ class: "badge", onclick: toggle });
   const review = button({ class: "row-act", title: "Reviewed (Alt+R)", onclick: () => actOnRow("review", position) }, "Review");
   const comment = button({ class: "row-act", title: "Comment (Alt+C)", onclick: () => openComment(position) }, "Comment");
+  const changes = button({ class: "row-act", title: "What the row has been (Alt+H)", onclick: () => openVersions(position) }, "Changes");
   return {
     number: button({ class: "choose", "aria-pressed": "false", "aria-label": `Choose row ${position + 1}`, onclick: (/** @type {MouseEvent} */ event) => choose(position, event.shiftKey) }, String(position + 1)),
     badge,
     review,
     tags: buildTags(),
+    typist: buildTypist(),
     terms: element("p", { class: "row-terms", hidden: true }),
     difference: element("div", { class: "difference", hidden: true }),
     comments: element("div", { class: "comments", role: "group", "aria-label": `Comments on row ${position + 1}`, hidden: true }),
-    tools: element("span", { class: "row-tools" }, review, comment),
+    tools: element("span", { class: "row-tools" }, review, comment, changes),
   };
 }
 
 /** What the parts of a row are drawn from, besides the row. @param {number} position */
-export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.terms.get(position), state.placed?.position === position ? state.placed : null];
+export const partsOf = (position) => [state.chosen.has(position), state.compared === position, state.tags.get(position), state.terms.get(position), state.placed?.position === position ? state.placed : null, state.typists.get(position)];
 
 /** @param {RowParts} parts @param {Row} row */
 export function drawParts(parts, row) {

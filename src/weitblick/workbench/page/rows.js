@@ -11,6 +11,7 @@ import { settleRow } from "./editing.js";
 import { drawFindings } from "./findings.js";
 import { massOf } from "./explain.js";
 import { isListed } from "./find.js";
+import { FORMALITY } from "./formality.js";
 import { forgetAllHighlights, forgetHighlights } from "./highlights.js";
 import { RowHeights, chooseRows, fillTable, fitsOnPage, withSpaces } from "./row_window.js";
 import { drafts, hasConflict, keepMine, shown, takeTheirs } from "./saving.js";
@@ -19,6 +20,7 @@ import { buildParts, decision, drawParts, partsOf } from "./row_parts.js";
 import { isApproved, isChanged, languages, state } from "./store.js";
 import { drawTags } from "./tags.js";
 import { drawTermMarks } from "./term_marks.js";
+import { drawTypist } from "./typists.js";
 
 /**
  * @typedef {import("./store.js").Row} Row
@@ -203,7 +205,7 @@ function buildRow({ position, source: text }) {
     { "data-position": position, "aria-rowindex": position + 2 },
     number,
     sourceCell,
-    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.tags.missing, parts.tags.chips, parts.terms, findings, extra, parts.difference, parts.comments),
+    element("td", { class: "target" }, element("div", { class: "field", lang: target.code, dir: target.direction }, mirror, parts.tags.overlay, field), parts.typist, parts.tags.missing, parts.tags.chips, parts.terms, findings, extra, parts.difference, parts.comments),
     element("td", { class: "state" }, element("span", { class: "state-line" }, status, parts.badge, parts.tags.formats, parts.tools)),
   );
   return { element: whole, number, source: sourceCell, mirror, field, extra, findings, status, confirm, parts, drawn: [] };
@@ -222,7 +224,8 @@ function drawRow(view, position) {
   view.element.toggleAttribute("data-conflict", conflict);
   view.element.toggleAttribute("data-current", state.focus === position);
   view.status.textContent = conflict ? "not saved" : STATES[row.state];
-  confirm.disabled = conflict || !row.target.trim();
+  confirm.disabled = conflict || !row.target.trim() || state.typists.has(position);
+  drawTypist(view.parts.typist, field, position);
   view.status.title = conflict ? "" : decision(row);
   confirm.textContent = isApproved(row) ? "Reopen" : "Confirm";
   confirm.title = isApproved(row) ? "No longer approved: it leaves the memory" : "Confirm (Ctrl+Enter)";
@@ -294,6 +297,7 @@ function drawExtra(extra, row, conflict) {
 function reasonOf({ cause }) {
   const { term } = state;
   if (cause === null || cause >= 0) return "before";
+  if (cause === FORMALITY) return "because of the form of address, before";
   return term?.pair === -cause ? `because of the term ${term.source} = ${term.target}, before` : "because of a term, before";
 }
 

@@ -2,13 +2,14 @@
 /* The checks of a project, in its dialog: its own rules, and what it ignores. */
 
 import { element } from "./elements.js";
-import { ask, attempt, projectPath } from "./server.js";
+import { ask, attempt } from "./server.js";
 import { change, say } from "./store.js";
 
 /** @typedef {import("./store.js").OwnRule} OwnRule */
 
 /** @param {import("./store.js").ProjectDetails} project @param {() => Promise<void>} show draws the dialog anew */
-export function checkParts({ ignored, rules }, show) {
+export function checkParts({ id, ignored, rules }, show) {
+  const path = `/v1/projects/${id}`;
   const again = async (/** @type {string} */ done) => {
     change((now) => now.findings.clear()); // what is known of rows was found by other rules
     await show();
@@ -16,12 +17,12 @@ export function checkParts({ ignored, rules }, show) {
   };
   const set = (/** @type {OwnRule[]} */ wanted, /** @type {string} */ done) =>
     attempt("The rule is not taken", async () => {
-      await ask("PUT", `${projectPath()}/rules`, { rules: wanted });
+      await ask("PUT", `${path}/rules`, { rules: wanted });
       await again(done);
     });
   const notice = (/** @type {import("./store.js").IgnoredFindings} */ one) =>
     attempt("It is still ignored", async () => {
-      await ask("DELETE", `${projectPath()}/ignored/${one.id}`);
+      await ask("DELETE", `${path}/ignored/${one.id}`);
       await again(`${one.rule} is looked for again.`);
     });
   const line = (/** @type {string} */ name, /** @type {string} */ what, /** @type {string} */ verb, /** @type {() => void} */ act) =>

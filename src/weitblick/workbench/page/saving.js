@@ -41,7 +41,7 @@ function answered({ path, target }, answer) {
   if (answer.kind === "saved" || answer.kind === "conflict") {
     const row = /** @type {Row & { findings?: import("./store.js").Finding[] }} */ (answer.row);
     const isShown = state.document && path === rowPath(row.position);
-    if (isShown) takeRows([row]);
+    if (isShown) takeRows([row], documentPath());
     if (isShown && answer.kind === "saved") lookForCorrections(row);
     if (isShown && row.findings?.length && shown(state.rows[row.position]).target === target) cameBack(row.position, target, row.findings);
     if (answer.kind === "saved" && state.status.startsWith("Not saved yet") && !drafts.isWaiting) say("Everything is saved.");
@@ -54,9 +54,11 @@ function unkept() {
   warn("This browser keeps nothing (its storage is full or switched off): do not close the page before everything is saved.");
 }
 
-/** Rows as the server has them now. What is older than what is known is left out.
- * @param {Row[]} rows */
-export function takeRows(rows) {
+/** Rows as the server has them now. What is older than what is known is left out, and rows of a document that is not shown
+ * any more are.
+ * @param {Row[]} rows @param {string} path of their document */
+export function takeRows(rows, path) {
+  if (path !== documentPath()) return;
   change((now) => {
     for (const row of rows) {
       const known = now.rows[row.position];
@@ -82,6 +84,13 @@ export function keepRow(position, target, wanted, asks = false, act = null) {
 
 /** @param {number} position */
 export const sendRow = (position) => drafts.send(rowPath(position));
+
+/** Sends what is kept for a row, and waits until that has arrived or failed. @param {number} position */
+export async function sentRow(position) {
+  const path = rowPath(position);
+  await drafts.send(path);
+  while (drafts.sending.has(path)) await new Promise((resolve) => setTimeout(resolve, 20));
+}
 
 /** Whether two texts for a row wait for a decision. @param {number} position */
 export const hasConflict = (position) => isConflict(drafts.of(rowPath(position)));

@@ -83,5 +83,11 @@ export const sentence = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
 export const projectPath = () => `/v1/projects/${state.project}`;
 export const documentPath = () => `${projectPath()}/documents/${state.document}`;
+/** The document that is shown now. Whoever waits for answers about it asks by its `path`, and sees later whether it still
+ * `isShown`. */
+export function here() {
+  const path = documentPath();
+  return { path, row: (/** @type {number} */ position) => `${path}/segments/${position}`, isShown: () => path === documentPath() };
+}
 /** @param {number} position */
 export const rowPath = (position) => `${documentPath()}/segments/${position}`;

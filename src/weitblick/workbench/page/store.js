@@ -47,7 +47,7 @@
  * @typedef {{ target: string, found: Finding[], asked: boolean }} KnownFindings
  * @typedef {{ name: string, source?: string, target?: string, missing?: string, message?: string }} OwnRule
  * @typedef {{ id: number, rule: string, words: string | null, position: number | null }} IgnoredFindings
- * @typedef {{ name: string, confirmed: number, documents: Named[], pairs: Pair[], ignored: IgnoredFindings[], rules: OwnRule[] }} ProjectDetails
+ * @typedef {{ id: string, name: string, formality: import("./formality.js").Formality, formalities: import("./formality.js").Formality[], confirmed: number, documents: Named[], pairs: Pair[], ignored: IgnoredFindings[], rules: OwnRule[] }} ProjectDetails
  *
  * The word that the panel is about: `head` null means all attention heads.
  * @typedef {{ side: "source" | "target", sentence: number, word: number, head: number | null, query: number | null }} WordView
@@ -90,6 +90,8 @@ export const state = {
   term: null,
   /** @type {(import("./corrections.js").Corrected & { position: number })[]} what was corrected, the latest first, until somebody has seen to it */
   corrected: [],
+  /** @type {Map<number, import("./typists.js").Typing>} rows that somebody else types in. Replaced, never changed */
+  typists: new Map(),
   /** @type {number | null} the row under the cursor */
   focus: null,
   /** @type {number | null} the row under the pointer, whose words are elements */

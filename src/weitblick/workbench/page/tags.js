@@ -8,6 +8,7 @@ import { highlight } from "./highlights.js";
 import { shown } from "./saving.js";
 import { ask, attempt, documentPath, isAborted, rowPath } from "./server.js";
 import { change, isApproved, say, state } from "./store.js";
+import { tellIfHeld } from "./typists.js";
 
 /** @typedef {import("./store.js").Mark} Mark */
 /** @typedef {{ overlay: HTMLElement, missing: HTMLElement, chips: HTMLElement, formats: HTMLElement }} TagParts */
@@ -106,7 +107,7 @@ function drawOverlay(overlay, text, marks) {
 /** Puts a text where the cursor is. @param {number} position @param {string} text */
 export function insert(position, text) {
   const field = /** @type {HTMLTextAreaElement | null} */ ($("rows").querySelector(`textarea[data-position="${position}"]`));
-  if (!field) return;
+  if (!field || tellIfHeld(position)) return;
   field.focus({ preventScroll: true });
   document.execCommand("insertText", false, text);
   say(`${text} inserted.`);
@@ -131,11 +132,13 @@ export function placeTags(position) {
   if (!state.tags.get(position)?.some(({ kind }) => kind === "format")) return;
   asking = new AbortController();
   const { signal } = asking;
+  const path = rowPath(position);
   timer = setTimeout(async () => {
+    if (path !== rowPath(position) || !state.rows[position]) return;
     const { target } = shown(state.rows[position]);
     try {
-      const { target: marks } = await ask("POST", `${rowPath(position)}/tags`, { target }, { signal });
-      change((now) => (now.placed = { position, target, marks: inUnits(marks, target) }));
+      const { target: marks } = await ask("POST", `${path}/tags`, { target }, { signal });
+      if (path === rowPath(position)) change((now) => (now.placed = { position, target, marks: inUnits(marks, target) }));
     } catch (error) {
       if (!isAborted(error)) say("Where the formatting goes could not be looked up.");
     }

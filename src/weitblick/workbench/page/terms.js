@@ -8,7 +8,7 @@ import { focusRow } from "./editing.js";
 import { $, count } from "./elements.js";
 import { positionOf } from "./rows.js";
 import { drafts, takeRows } from "./saving.js";
-import { ask, attempt, documentPath } from "./server.js";
+import { ask, attempt, here } from "./server.js";
 import { change, languages, say, state } from "./store.js";
 import { loadTermMarks } from "./term_marks.js";
 
@@ -21,6 +21,8 @@ const MOST_WORDS = 500; // characters
 let selected = null;
 /** The row that the dialog was opened in. @type {number | null} */
 let origin = null;
+/** The document that it was opened in. */
+let place = here();
 let timer = 0;
 let looks = 0; // counts them: an answer that comes late is not shown
 
@@ -65,6 +67,7 @@ function openCorrection() {
 
 /** @param {string} sourceWords @param {string} targetWords */
 function openWith(sourceWords, targetWords) {
+  place = here();
   input("term-source").value = sourceWords;
   input("term-target").value = targetWords;
   selected = null;
@@ -89,7 +92,7 @@ async function preview() {
   /** @type {HTMLButtonElement} */ ($("term-apply")).disabled = !body.source || !body.target;
   if (!body.source || !body.target) return;
   await attempt("The rows are not counted", async () => {
-    const found = await ask("POST", `${documentPath()}/terms/preview`, body);
+    const found = await ask("POST", `${place.path}/terms/preview`, body);
     if (number === looks) $("term-hits").textContent = described(found);
   });
 }
@@ -103,11 +106,13 @@ function described({ drafts: concerned, left, followed, known }) {
   return `${parts.join(", ")}.${instead}`;
 }
 
-/** Makes it a term of the project. @param {string} source @param {string} target */
-export async function makeTerm(source, target) {
+/** Makes it a term of the project. @param {string} source @param {string} target
+ * @param {ReturnType<typeof here>} of the document whose drafts are translated again */
+export async function makeTerm(source, target, of = here()) {
   await drafts.retry();
-  const { pair } = await ask("POST", `${documentPath()}/terms`, { source, target });
+  const { pair } = await ask("POST", `${of.path}/terms`, { source, target });
   change((now) => {
+    if (!of.isShown()) return;
     now.term = { pair, source, target };
     now.corrected = now.corrected.filter((one) => one.source !== source);
   });
@@ -119,7 +124,7 @@ function apply() {
   const { source, target } = asked();
   if (!source || !target) return say("A term needs source words and their translation.");
   return attempt("It is no term", async () => {
-    await makeTerm(source, target);
+    await makeTerm(source, target, place);
     origin = null; // the row may change: its field is not gone back to
     /** @type {HTMLDialogElement} */ ($("term-dialog")).close();
   });
@@ -130,9 +135,10 @@ export function withdrawTerm() {
   const { term } = state;
   if (!term) return say("There is no new term to take back.");
   return attempt("The term is not taken back", async () => {
-    const { rows } = await ask("DELETE", `${documentPath()}/terms/${term.pair}`);
-    takeRows(rows);
-    change((now) => (now.term = null));
+    const { path } = here();
+    const { rows } = await ask("DELETE", `${path}/terms/${term.pair}`);
+    takeRows(rows, path);
+    change((now) => (now.term = now.term === term ? null : now.term));
     loadTermMarks();
     say(`${term.source} is no longer a term. ${count(rows.length, "sentence is", "sentences are")} as before.`);
   });
@@ -162,5 +168,5 @@ export function setUpTerms() {
     event.preventDefault();
     apply();
   });
-  $("term-dialog").addEventListener("close", () => origin !== null && focusRow(origin));
+  $("term-dialog").addEventListener("close", () => origin !== null && place.isShown() && focusRow(origin));
 }
