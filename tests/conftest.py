@@ -63,6 +63,8 @@ def short_splits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LONGEST = (
+    "workbench/test_workbench_rows.py",
+    "workbench/test_working_day.py",
     "torture/test_kills.py",
     "torture/test_inputs.py",
     "torture/test_options.py",
@@ -70,6 +72,7 @@ LONGEST = (
     "workbench/test_workbench_page.py",
     "test_docs_run.py",
     "fast/test_building.py",
+    "workbench/test_workbench_long.py",
     "evaluation/test_study_jobs.py",
     "torture/test_damage.py",
     "torture/test_workbench_attacks.py",

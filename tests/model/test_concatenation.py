@@ -125,6 +125,7 @@ context_stage: {updates: 2, batch_tokens: 200, validate_every: 2}
 """
 
 
+@pytest.mark.usefixtures("short_splits")
 def test_a_row_is_trained_saved_and_translates(tmp_path: Path) -> None:
     write_corpus(generate("small", 12, 1), tmp_path / "corpus")
     (tmp_path / "recipe.yaml").write_text(RECIPE, encoding="utf-8")

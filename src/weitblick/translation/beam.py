@@ -172,12 +172,10 @@ class _Batch:
         if forced is not None:
             self.limits = torch.maximum(self.limits, forced.lengths + options.length_slack)
         self.all_limits = self.limits  # of the sentences that have left, too
-        self.next_limit = int(self.limits.min())
-        self.longest = int(self.limits.max()) + 1
+        self.next_limit, self.longest = int(self.limits.min()), int(self.limits.max()) + 1
         self.documents, self.positions = source.documents, source.positions
         self.sentences = torch.arange(source.sentences, device=encoder_states.device)  # [S] those still in the batch
-        self.tokens = torch.full_like(self.sentences, BOS)
-        self.layout = self.step_layout(1)
+        self.tokens, self.layout = torch.full_like(self.sentences, BOS), self.step_layout(1)
         self.begin(encoder_states, source)
 
     def begin(self, encoder_states: Tensor, source: Layout) -> None:
