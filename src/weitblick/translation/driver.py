@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weitblick.common.errors import UserError
 from weitblick.model.concatenation import SOURCE_SEPARATOR, Concatenation
 from weitblick.model.context import Context, Sources
 from weitblick.model.document_model import DocumentModel
@@ -37,6 +38,8 @@ from weitblick.translation.searching import (
     batches_by_length,
     concatenated_units,
     current_only,
+    report,
+    reporting,
     search_batch,
     without_separators,
 )
@@ -74,13 +77,24 @@ def translate_units(
     address: Address | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of every unit, best first; none for locked ones. pointer, reads, term_search, address: as of
-    `Passes`."""
+    `Passes`. A model that reads concatenated sentences has neither pointer nor form of address, unless it is to
+    translate every sentence on its own."""
     concatenation = Concatenation.of(model.section)
     if options.context and concatenation is not None:
+        _refuse_what_concatenation_lacks(options)
         found = _translate_concatenated(model, concatenation, units, options, reads)
         return Passes(model, units, replace(options, context=False), term_search=term_search).follow_terms(found)
     passes = Passes(model, units, options, pointer=pointer, reads=reads, term_search=term_search, address=address)
     return passes.translate()
+
+
+def _refuse_what_concatenation_lacks(options: TranslationOptions) -> None:
+    for wanted, name in ((options.memory is not None, "memory"), (options.formality != "auto", "formality")):
+        if wanted:
+            raise UserError(
+                f"{name}: a model that reads sentences behind one another does not follow that",
+                remedy="leave it out, or translate sentences on their own (--no-context)",
+            )
 
 
 def _translate_concatenated(
@@ -141,7 +155,6 @@ class Passes:
         self.readers = self.sources if reads is None else self.sources.reading([reads[unit.document] for unit in units])
         self.term_search, self.address = term_search, address
         self.free = [number for number, unit in enumerate(units) if not unit.locked]
-        self.approved = torch.tensor([unit.locked for unit in units], device=device)
         self.encoder_states: Tensor  # [T, d] of all sources, without context
         self.past = past
         self.context: Context | None = None
@@ -173,7 +186,7 @@ class Passes:
         elif self.model.reads_translations:
             yield from self._read_translations(chosen)
         else:
-            self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
+            self.context = self.model.context_of(self.sources, self.encoder_states)
 
     @torch.no_grad()
     def prepare_given(self) -> Iterator[None]:
@@ -184,9 +197,9 @@ class Passes:
         elif self.model.reads_translations:
             self.translations = TranslationStates(self.model, self.sources, self.encoder_states, kept=self.kept)
             yield from self.translations.compute(self.targets())
-            self.context = self.translations.context(self.targets(), self.approved)
+            self.context = self.translations.context(self.targets())
         else:
-            self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
+            self.context = self.model.context_of(self.sources, self.encoder_states)
 
     def _read_translations(self, chosen: Sequence[int]) -> Iterator[None]:
         """The passes of a model that reads translations, but for the last search."""
@@ -200,7 +213,7 @@ class Passes:
             self.settled = {number: self.found.get(number, []) for number in self.free}
         for number in range(2, self.options.passes + 1):
             yield from self.translations.compute(self.targets())
-            self.context = self.translations.context(self.targets(), self.approved)
+            self.context = self.translations.context(self.targets())
             if number < self.options.passes:
                 for batch in self._batches(chosen):
                     self._search(batch, self.options.first_search)
@@ -250,6 +263,7 @@ class Passes:
             changed.update(part)
             yield
         self.settled = {number: found for number, found in self.found.items() if number not in changed}
+        report(len(self.settled))
 
     @torch.no_grad()
     def search_last(self, group: Sequence[int]) -> Found:
@@ -280,9 +294,12 @@ class Passes:
         states, context = asked.encode(self.model.sentence), self.with_pointer(self.context)
         search = replace(self.options.search, n_best=self.options.search.beam, forbidden=forbidden)
         found: Found = {}
-        for batch in batches_by_length(asked, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
-            hypotheses = search_batch(self.model, asked, batch, states, context, self.options, search)
-            found.update(zip(batch, hypotheses, strict=True))
+        with reporting(None):  # these units have been counted
+            for batch in batches_by_length(
+                asked, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)
+            ):
+                hypotheses = search_batch(self.model, asked, batch, states, context, self.options, search)
+                found.update(zip(batch, hypotheses, strict=True))
         return [found[index] for index in range(len(numbers))]
 
     # What a search for terms asks of the passes (see `term_search`).
@@ -303,7 +320,7 @@ class Passes:
             states = self.encoder_states.index_select(0, self.readers.rows(chosen))
             states, _ = self.model.encode(source, context, states=states)
             target = readers.pack_targets(range(len(own)), own)
-            words = self.model.decode(target, states, source.layout, context, words_only=True).words
+            words = self.model.decode(target, states, source.layout, context, only_where_decided=True).words
             values = words.log_probabilities(target.next_tokens())
             found += [row.tolist() for row in values.split(target.layout.host_lengths)]
         return found
