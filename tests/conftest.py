@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.patience import PATIENCE
 from weitblick.common import logs, threads
+from weitblick.documents.discourse.small import SmallPreset
 
 threads.set_environment()  # before a test loads PyTorch
 os.environ.setdefault("WEITBLICK_KERNELS", "off")  # nothing is built behind a test, nor depends on what was
@@ -52,6 +53,13 @@ def _no_pictures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logs, "draw_curves", lambda log, picture: None)
         yield
+
+
+@pytest.fixture
+def short_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generated corpora of a short dev and test, and a short suite: for tests that go through many commands."""
+    monkeypatch.setattr(SmallPreset, "dev_documents", 20)
+    monkeypatch.setattr(SmallPreset, "test_documents", 60)
 
 
 LONGEST = (

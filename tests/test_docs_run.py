@@ -30,7 +30,7 @@ FINDINGS = 1  # the exit code of `data check` if it found anything
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short_splits: None) -> Path:
     """An empty folder in which recipes are as small as can be."""
     monkeypatch.chdir(tmp_path)
     original = weitblick.common.recipe_files.load_recipe

@@ -12,7 +12,7 @@ import pytest
 
 import weitblick
 from weitblick.common.errors import UserError
-from weitblick.common.imports import extra
+from weitblick.common.imports import optional_package
 from weitblick.common.recipe_files import load_recipe
 from weitblick.evaluation.study import load_study
 
@@ -128,6 +128,6 @@ def test_a_missing_extra_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with (
         pytest.raises(UserError, match=r"matplotlib is not installed; pip install 'weitblick\[plots\]'"),
-        extra("plots"),
+        optional_package("plots"),
     ):
         import matplotlib  # noqa: F401

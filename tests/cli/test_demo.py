@@ -24,6 +24,7 @@ def run(folder: Path) -> tuple[demo.Figures, str]:
     return demo.run_demo(folder, console), console.file.getvalue()  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("short_splits")
 def test_the_demo_runs_and_reads_its_figures_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = demo.load_recipe
 

@@ -9,7 +9,7 @@ import pytest
 
 FRAGMENTED = """
 import torch
-from weitblick.common.process import give_back, tune_allocator
+from weitblick.common.process import release_free_memory, tune_allocator
 
 def resident():
     with open("/proc/self/status") as status:
@@ -20,7 +20,7 @@ pairs = [(torch.ones(1 << 18), torch.ones(64)) for _ in range(200)]  # 200 MB, a
 kept = [little for _, little in pairs]
 del pairs
 before = resident()
-give_back()
+release_free_memory()
 print(before - resident())
 """
 

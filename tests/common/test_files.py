@@ -12,7 +12,7 @@ from weitblick.common.files import (
     atomic_path,
     check_format_version,
     read_lines,
-    settled_folder,
+    recovered_folder,
     text_writer,
 )
 
@@ -47,7 +47,7 @@ def test_a_crash_between_two_renames_is_mended(tmp_path):
     with atomic_folder(tmp_path / "f") as folder:
         (folder / "x").write_text("old")
     (tmp_path / "f").rename(tmp_path / ".f.old")
-    assert (settled_folder(tmp_path / "f") / "x").read_text() == "old"
+    assert (recovered_folder(tmp_path / "f") / "x").read_text() == "old"
 
 
 def test_errors_are_one_line_with_place_and_remedy(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weitblick.documents.checking import Finding, cleaned, examine, line_counts_differ, shared_sentences, shifted
+from weitblick.documents.checking import Finding, cleaned, examine, line_counts_differ, line_shift, shared_sentences
 from weitblick.documents.corpora.formats import Corpus, read_documents, write_documents
 from weitblick.documents.document import Document, Sentence
 
@@ -68,7 +68,7 @@ def test_a_shifted_translation_and_a_repeated_document_are_found() -> None:
     torn = zip(documents[2].sentences, [targets[-1], *targets[:-1]], strict=True)
     documents[2] = replace(documents[2], sentences=tuple(replace(s, target=t) for s, t in torn))
     documents[5] = replace(documents[4], id="6")
-    assert shifted(documents[2]) == 1
+    assert line_shift(documents[2]) == 1
     whole = [(f.kind, f.document) for f in findings(documents) if f.sentence is None]
     assert whole == [("misaligned", "3"), ("duplicate", "6")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from weitblick.documents.contrast import ContrastItem
 from weitblick.evaluation.contrast import compare_correct, document_of, summarise
-from weitblick.evaluation.pronouns import by_article, judge_said, said_pronoun
+from weitblick.evaluation.pronouns import by_article, judge_pronouns, pronoun_of
 
 
 def test_a_clear_difference() -> None:
@@ -61,7 +61,7 @@ def test_article_rules(before: str | None, first: str | None, last: str | None) 
     ],
 )
 def test_said_pronoun(text: str, said: str | None) -> None:
-    assert said_pronoun(text) == said
+    assert pronoun_of(text) == said
 
 
 def test_words_decide_items() -> None:
@@ -69,5 +69,5 @@ def test_words_decide_items() -> None:
         ContrastItem(source=("It.",), sentence=0, reference="Es.", contrastive=("Er.",), pronoun=pronoun)
         for pronoun in ("er", "sie", "es")
     ]
-    found = summarise(judge_said(items, ["er", "es", None])).overall
+    found = summarise(judge_pronouns(items, ["er", "es", None])).overall
     assert (found.items, found.correct, found.ties) == (3, 1, 1)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from study_samples import STUDY, reproduce, study_file
 
-from weitblick.evaluation.study_steps import Ledger, Step, devices_of, leave_torchrun, run_steps
+from weitblick.evaluation.study_steps import Ledger, Step, continue_alone, devices_of, run_steps
 
 
 def test_processes_share_the_steps_of_a_study(
@@ -78,7 +78,7 @@ def test_under_torchrun_one_process_works_alone(monkeypatch: pytest.MonkeyPatch)
     for rank, works in (("0", True), ("1", False)):
         monkeypatch.setenv("RANK", rank)
         monkeypatch.setenv("WORLD_SIZE", "2")
-        assert leave_torchrun() is works
+        assert continue_alone() is works
         assert "WORLD_SIZE" not in os.environ
 
 

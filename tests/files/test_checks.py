@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from weitblick.cli.main import app
 from weitblick.cli.options import languages_of
 from weitblick.common.errors import UserError
-from weitblick.files.checks.findings import Checked, Finding, Ignored, Limits, Row, missed_terms
+from weitblick.files.checks.findings import CheckOptions, Finding, Ignored, Limits, Row, missed_terms
 from weitblick.files.checks.languages import wrong_language
 from weitblick.files.checks.numerals import converted
 from weitblick.files.checks.own_rules import EndlessRuleError, OwnRule, OwnRules, check_rule, read_rules
@@ -19,10 +19,10 @@ from weitblick.files.checks.rows import rows_of_bilingual, rows_of_pair
 from weitblick.files.checks.rules import ROW_RULES, check
 from weitblick.memory.glossary import Glossary, Term
 
-GERMAN = Checked("en", "de")
+GERMAN = CheckOptions("en", "de")
 
 
-def found(source: str, target: str, how: Checked = GERMAN, **more: object) -> set[tuple[str, str]]:
+def found(source: str, target: str, how: CheckOptions = GERMAN, **more: object) -> set[tuple[str, str]]:
     return {(one.rule, one.words) for one in check([Row(1, source, target, **more)], how)}  # type: ignore[arg-type]
 
 
@@ -83,14 +83,14 @@ def test_a_good_translation_is_left_alone(source: str, target: str) -> None:
 
 
 def test_without_languages_both_conventions_will_do() -> None:
-    unknown = Checked()
+    unknown = CheckOptions()
     assert found("1,204 kg", "1.204 kg", unknown) == found("1,204 kg", "1,204 kg", unknown) == set()
     assert ("numbers", "1.205") in found("1,204 kg", "1.205 kg", unknown)
 
 
 def test_terms_are_accepted_in_any_form_and_kept_ones_in_their_own() -> None:
     glossary = Glossary([Term("quota", "Quote", "g"), Term("Weitblick", "Weitblick", "g")])
-    how = Checked("en", "de", missed_terms(glossary))
+    how = CheckOptions("en", "de", missed_terms(glossary))
     assert found("The quota of Weitblick", "Der Quoten von Weitblick", how) == set()
     assert found("The quota of Weitblick", "Die Menge von Fernsicht", how) == {
         ("terms", "quota"),
@@ -104,7 +104,7 @@ def test_subtitles_have_lines_and_a_speed() -> None:
     said = [one.message for one in check([row], GERMAN) if one.rule == "length"]
     assert len(said) == 3
     assert f"{len(row.target)}.0 characters a second" in said[-1]
-    assert found("Word", "Donaudampfschiff", Checked("en", "de", longest=10)) == {("length", "Donaudampfschiff")}
+    assert found("Word", "Donaudampfschiff", CheckOptions("en", "de", longest=10)) == {("length", "Donaudampfschiff")}
 
 
 def test_rows_are_compared_with_each_other() -> None:
@@ -123,7 +123,7 @@ def test_findings_are_ignored_for_a_row_for_words_or_for_good() -> None:
     numbers = [("numbers", 1), ("numbers", 2)]
 
     def left(ignored: Ignored) -> list[tuple[str, int]]:
-        how = Checked("en", "de", ignored=[ignored, Ignored("same-target")])
+        how = CheckOptions("en", "de", ignored=[ignored, Ignored("same-target")])
         return [(one.rule, one.row) for one in check(rows, how)]
 
     assert left(Ignored("spaces")) == numbers

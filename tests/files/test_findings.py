@@ -14,7 +14,7 @@ import pytest
 from file_translators import each, translated, translated_bytes, upper
 
 from weitblick.common.errors import UserError
-from weitblick.files.encoding import unholdable
+from weitblick.files.encoding import unwritable
 from weitblick.files.formats import read_file
 
 RUSSIAN = "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
@@ -106,13 +106,13 @@ def test_the_space_behind_a_ruby_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("character", ["\x00", "\x0b", "\x1f", "\ufffe", "\ud800"])
 @pytest.mark.parametrize("format", ["docx", "odt", "xliff", "tmx"])
 def test_characters_that_xml_cannot_hold_are_named_with_their_places(format: str, character: str) -> None:
-    assert unholdable(format, f"ab{character}c\t\n") == [(2, character)]
+    assert unwritable(format, f"ab{character}c\t\n") == [(2, character)]
 
 
 def test_plain_formats_hold_control_characters_but_nul() -> None:
-    assert unholdable("txt", "a\x0bb") == []
-    assert unholdable("json", "a\0b\ud800") == [(3, "\ud800")]
-    assert unholdable("srt", "a\0b\ud800") == [(1, "\0"), (3, "\ud800")]
+    assert unwritable("txt", "a\x0bb") == []
+    assert unwritable("json", "a\0b\ud800") == [(3, "\ud800")]
+    assert unwritable("srt", "a\0b\ud800") == [(1, "\0"), (3, "\ud800")]
 
 
 def test_no_file_is_written_that_could_not_be_opened(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Passes:
     def targets(self) -> list[list[int]]:
         return self._targets
 
-    def search_asked(
+    def search_variants(
         self, numbers: Sequence[int], sources: Sequence[list[int]], forbidden: tuple[int, ...] = ()
     ) -> list[list[Hypothesis]]:
         """What was asked for comes second: a search prefers what it said before."""

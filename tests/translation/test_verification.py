@@ -113,7 +113,7 @@ def test_a_beam_searches_again_where_a_word_is_brought_near(
     before: list[float], after: list[float], near: bool
 ) -> None:
     then, now = torch.tensor([[-30.0, *before]]), torch.tensor([[-30.0, *after]])
-    assert verification.brought_near(then, now, torch.tensor([1])).tolist() == [near]
+    assert verification.caught_up(then, now, torch.tensor([1])).tolist() == [near]
 
 
 def in_steps(translator: Translator, kept: KeptStates) -> list[str | None]:

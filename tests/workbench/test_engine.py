@@ -163,7 +163,7 @@ def test_no_request_is_lost_between_two_windows() -> None:
 
 def test_free_memory_goes_back_from_time_to_time(slow: Slow, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     given = threading.Semaphore(0)
-    monkeypatch.setattr("weitblick.workbench.engine.give_back", given.release)
+    monkeypatch.setattr("weitblick.workbench.engine.release_free_memory", given.release)
     slow.go.release(2)
     engine.translate([document("a")], OPTIONS).result.result(PATIENCE)
     assert not given.acquire(blocking=False)

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from weitblick.checkpoints.ctranslate2_folder import PACKAGE, PACKED_MODEL
 from weitblick.common.errors import UserError
-from weitblick.common.files import check_plain
+from weitblick.common.files import check_regular_file
 
 SUFFIX = ".argosmodel"
 NEEDED = re.compile(rf"{PACKAGE}|README\.md|[\w.-]+\.(model|spm)|{PACKED_MODEL}/[\w.-]+\.(bin|json|txt)", re.ASCII)
@@ -33,7 +33,7 @@ def is_package(path: Path) -> bool:
 @contextmanager
 def unpacked(path: Path) -> Iterator[Path]:
     """A folder with what a model needs of a package, for as long as it is used."""
-    check_plain(path, REMEDY)
+    check_regular_file(path, REMEDY)
     with tempfile.TemporaryDirectory(prefix="weitblick-") as temporary:
         folder = Path(temporary) / path.stem
         folder.mkdir()

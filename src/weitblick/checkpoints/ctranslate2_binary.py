@@ -22,7 +22,7 @@ import numpy as np
 
 from weitblick.checkpoints.marian_binary import MOST_ARRAYS, MOST_DIMENSIONS, REMEDY, Reader
 from weitblick.common.errors import UserError
-from weitblick.common.files import check_plain
+from weitblick.common.files import check_regular_file
 
 VERSIONS = range(2, 7)
 TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
@@ -99,7 +99,7 @@ def read_variables(path: Path) -> Variables:
 
     Nothing is allocated before every size that the file claims has been held against the size that it has.
     """
-    check_plain(path, REMEDY)
+    check_regular_file(path, REMEDY)
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _read(Reader(data, path))

@@ -30,7 +30,7 @@ from weitblick.checkpoints.ctranslate2_weights import (
 )
 from weitblick.checkpoints.marian_folder import SPECIAL, MarianFolder, Rows, Tensors
 from weitblick.common.errors import UserError
-from weitblick.common.files import check_plain, read_json
+from weitblick.common.files import check_regular_file, read_json
 from weitblick.common.recipe import GenerationSection
 from weitblick.text.base import BOS, EOS, PAD, PIPELINE_FILE, SPECIAL_TOKENS, UNK, TextPipeline, load_pipeline
 from weitblick.text.marian_pipeline import MODEL_FILES, sentencepiece_model
@@ -174,7 +174,7 @@ def _vocabulary(folder: Path, name: str) -> list[str] | None:
     for path in (folder / f"{name}.json", folder / f"{name}.txt"):
         if not path.is_file():
             continue
-        check_plain(path)
+        check_regular_file(path)
         if path.suffix == ".json":
             tokens = read_json(path)
             if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):

@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import make_folder
-from weitblick.common.imports import extra
+from weitblick.common.imports import optional_package
 
 CHUNK = 1 << 18
 SECONDS = 30
@@ -207,7 +207,7 @@ def _chunks(path: Path, magic: bytes) -> Iterator[bytes]:
 
 
 def _zstandard(file: IO[bytes]) -> IO[bytes]:
-    with extra("hub"):
+    with optional_package("hub"):
         import zstandard
     reader: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(file)
     return reader

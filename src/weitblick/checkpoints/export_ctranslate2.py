@@ -10,7 +10,7 @@ from torch import nn
 from weitblick.checkpoints.folder import LoadedModel, as_array
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_folder
-from weitblick.common.imports import extra
+from weitblick.common.imports import optional_package
 from weitblick.model.layers import FeedForward, SelfAttention, SourceAttention, sinusoids
 from weitblick.model.output import NEVER_PRODUCED
 from weitblick.model.transformer import DecoderLayer, EncoderLayer, Transformer
@@ -54,7 +54,7 @@ def export_ctranslate2(loaded: LoadedModel, folder: str | Path, quantization: st
 
 
 def specification(loaded: LoadedModel) -> TransformerSpec:
-    with extra("ctranslate2"):
+    with optional_package("ctranslate2"):
         from ctranslate2.specs import TransformerSpec
         from ctranslate2.specs.common_spec import Activation
     model, section = loaded.model.sentence, loaded.model_section

@@ -26,9 +26,9 @@ from weitblick.common.files import (
     atomic_folder,
     atomic_path,
     check_files,
-    check_plain,
+    check_regular_file,
     read_json,
-    settled_folder,
+    recovered_folder,
     sha256,
     write_json,
 )
@@ -90,7 +90,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """All tensors of a file. Damage is named: a file cut short, a checksum that differs, a value that is no number."""
-    check_plain(path)
+    check_regular_file(path)
     try:
         with safe_open(path, "pt") as stored:
             metadata = stored.metadata() or {}
@@ -239,7 +239,7 @@ def save_model(
 def read_config(folder: Path) -> ModelConfig:
     """The checked contents of config.json: a changed digit may be another valid model, so its checksum is compared."""
     path = folder / CONFIG
-    check_plain(path)
+    check_regular_file(path)
     values = read_json(path)
     expected = values.pop(CONFIG_CHECKSUM, None) if isinstance(values, dict) else None
     if expected is not None and expected != checksum(values):
@@ -254,7 +254,7 @@ def checksum(values: dict[str, Any]) -> str:
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> LoadedModel:
     """Reads a model folder. What is missing or damaged is named."""
-    folder = settled_folder(folder)
+    folder = recovered_folder(folder)
     if not folder.is_dir():
         raise UserError("no such model folder", where=folder, remedy="name a folder that weitblick train wrote")
     for name in (CONFIG, WEIGHTS, TEXT):

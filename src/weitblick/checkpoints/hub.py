@@ -14,7 +14,7 @@ from typing import Any
 from weitblick.checkpoints.folder import CARD, CONFIG, TEXT, WEIGHTS, load_model, model_card, read_config
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_folder
-from weitblick.common.imports import extra
+from weitblick.common.imports import optional_package
 
 
 def check_output_folder(path: str | Path, marks: Sequence[str], source: str | Path | None = None) -> Path:
@@ -94,7 +94,7 @@ def fetch(name: str, folder: Path, *, hub: str | None = None) -> None:
 
 
 def _library() -> Any:
-    with extra("hub"):
+    with optional_package("hub"):
         import huggingface_hub
         from huggingface_hub.utils.tqdm import disable_progress_bars
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)

@@ -20,7 +20,7 @@ from weitblick.checkpoints.marian_folder import CONFIG, MarianFolder, Rows, arra
 from weitblick.checkpoints.marian_weights import check_sizes, fill, generation_section, stored_positions
 from weitblick.checkpoints.native_marian import native_model, read_native_model
 from weitblick.common.errors import UserError, parse_value
-from weitblick.common.files import check_plain
+from weitblick.common.files import check_regular_file
 from weitblick.common.recipe import ContextSection, DropoutSection, GenerationSection, ModelSection
 from weitblick.fast.shortlist import ABSENT, Shortlist
 from weitblick.model.document_model import DocumentModel
@@ -70,7 +70,7 @@ def _ours(rows: Rows) -> np.ndarray:
 
 def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray]:
     """first, offsets and ids, whose sizes are held against the file's before anything is made of them."""
-    check_plain(path, REMEDY)
+    check_regular_file(path, REMEDY)
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEADER.size)

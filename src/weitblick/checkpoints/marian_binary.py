@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from weitblick.common.errors import UserError
-from weitblick.common.files import check_plain
+from weitblick.common.files import check_regular_file
 from weitblick.text.sentencepiece_pipeline import message, varint
 
 VERSION = 1
@@ -57,7 +57,7 @@ def read_binary(path: Path) -> dict[str, np.ndarray]:
 
     Nothing is allocated before every size that the file claims has been held against the size that it has.
     """
-    check_plain(path, REMEDY)
+    check_regular_file(path, REMEDY)
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return {entry.name: _array(data, entry, path) for entry in _entries(data, path)}

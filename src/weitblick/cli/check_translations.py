@@ -15,7 +15,7 @@ from weitblick.cli.real_files import AnyFormat
 from weitblick.common.errors import UserError
 
 if TYPE_CHECKING:
-    from weitblick.files.checks.findings import Checked, Finding, Ignored, MissedTerms, Row
+    from weitblick.files.checks.findings import CheckOptions, Finding, Ignored, MissedTerms, Row
     from weitblick.files.checks.own_rules import OwnRules
     from weitblick.files.checks.rows import CheckedFile
 
@@ -67,7 +67,7 @@ def check(
 
     Example: weitblick check messages.po --ignore end-sign --ignore 12:numbers
     """
-    from weitblick.files.checks.findings import Checked
+    from weitblick.files.checks.findings import CheckOptions
     from weitblick.files.checks.rules import check as find
 
     if len(files) > 2:
@@ -76,7 +76,7 @@ def check(
     read, languages = _read(files, from_format, source_language, target_language)
     own = _own_rules(rules)
     ignored = _ignored(ignore or [], [rule.name for rule in own.rules] if own else [])
-    how = Checked(*languages, _terms(glossary, keep, languages), longest, ignored)
+    how = CheckOptions(*languages, _terms(glossary, keep, languages), longest, ignored)
     findings = [*_language(read.rows, how), *find(read.rows, how), *_found_by_own(own, read.rows, how)]
     findings.sort(key=lambda finding: finding.row)
     if as_json:
@@ -126,24 +126,24 @@ def _own_rules(paths: Sequence[str] | None) -> OwnRules | None:
     return OwnRules([rule for path in paths for rule in read_rules(path)]) if paths else None
 
 
-def _found_by_own(own: OwnRules | None, rows: Sequence[Row], how: Checked) -> list[Finding]:
-    from weitblick.files.checks.findings import unignored
+def _found_by_own(own: OwnRules | None, rows: Sequence[Row], how: CheckOptions) -> list[Finding]:
+    from weitblick.files.checks.findings import without_ignored
 
     if own is None:
         return []
     try:
-        return list(unignored(own.check(rows), how.ignored))
+        return list(without_ignored(own.check(rows), how.ignored))
     finally:
         own.close()
 
 
-def _language(rows: Sequence[Row], how: Checked) -> list[Finding]:
+def _language(rows: Sequence[Row], how: CheckOptions) -> list[Finding]:
     """Whether the source is in its language at all."""
-    from weitblick.files.checks.findings import unignored
+    from weitblick.files.checks.findings import without_ignored
     from weitblick.files.checks.languages import language_finding
 
     found = language_finding([row.source for row in rows], how.source_language or DEFAULT_PAIR[0])
-    return list(unignored([replace(found, row=rows[0].number)], how.ignored)) if found else []
+    return list(without_ignored([replace(found, row=rows[0].number)], how.ignored)) if found else []
 
 
 def _ignored(wanted: Sequence[str], own: Sequence[str]) -> list[Ignored]:

@@ -96,7 +96,7 @@ def postedit(
         translator.approvals.ready()
         _ = translator.approvals.pointer  # a model that cannot use them says so before anything long begins
     simulation = Simulation(translator, documents, options, memory=pairs, before=before, seed=seed, rate=rate)
-    if "random" in chosen and (lonely := simulation.without_strangers()):
+    if "random" in chosen and (lonely := simulation.without_random_memory()):
         log.warning("%d of %d documents have no other text to read at random: give more", lonely, len(documents))
     kept = None if output is None else KeptTranslations(output, simulation)
     try:

@@ -127,11 +127,11 @@ def translate_real_file(file: TranslatableFile, output: str, team: Team) -> None
 
 def _prepare(file: TranslatableFile, team: Team) -> None:
     """What is done and said before a file is translated."""
-    say_language(str(file.path), file.document.sources, team.translator.pipeline.source_language)
+    warn_of_language(str(file.path), file.document.sources, team.translator.pipeline.source_language)
     _remember(file, team)
 
 
-def say_language(name: str, sources: Sequence[str], expected: str) -> None:
+def warn_of_language(name: str, sources: Sequence[str], expected: str) -> None:
     """Says that a document is in another language than the model reads."""
     from weitblick.files.checks.languages import wrong_language
 
@@ -139,11 +139,11 @@ def say_language(name: str, sources: Sequence[str], expected: str) -> None:
         log.warning("%s: looks like %s, and the model translates from %s", name, found, expected)
 
 
-def language_said(documents: Iterable[Document], name: str, expected: str) -> Iterator[Document]:
+def with_language_warning(documents: Iterable[Document], name: str, expected: str) -> Iterator[Document]:
     """The same documents; what there is to say about the language of the first is said before it is translated."""
     for number, document in enumerate(documents):
         if number == 0:
-            say_language(name, document.sources, expected)
+            warn_of_language(name, document.sources, expected)
         yield document
 
 

@@ -61,22 +61,22 @@ def reproduce(
 
     Example: weitblick reproduce studies/paper-ted.yaml corpora.TED.dir=/data/ted -o runs/ted
     """
-    from weitblick.evaluation.study import load_study, narrowed
+    from weitblick.evaluation.study import load_study, select_rows
     from weitblick.evaluation.study_plan import finished_rows, plan_study
-    from weitblick.evaluation.study_steps import Ledger, devices_of, leave_torchrun, run_jobs, run_steps, threads_of
+    from weitblick.evaluation.study_steps import Ledger, continue_alone, devices_of, run_jobs, run_steps, threads_of
     from weitblick.evaluation.study_work import prepare_torch
 
     set_log_level(quiet, verbose)
-    if not leave_torchrun():
+    if not continue_alone():
         return
-    loaded, rows = narrowed(*load_study(study, overrides or []), only_rows or [], only_seeds or [])
+    loaded, rows = select_rows(*load_study(study, overrides or []), only_rows or [], only_seeds or [])
     folder = output or Path(loaded.output or f"runs/studies/{loaded.name}")
     prepare_torch(loaded.threads)
     plan = plan_study(loaded, rows, folder, quiet=quiet)
     ledger = Ledger(folder)
     ledger.check(loaded.name)
     if only_finished:
-        loaded, rows = narrowed(loaded, rows, finished_rows(plan, loaded, rows, ledger), [])
+        loaded, rows = select_rows(loaded, rows, finished_rows(plan, loaded, rows, ledger), [])
         plan = plan_study(loaded, rows, folder, quiet=quiet)
     if dry_run:
         from weitblick.evaluation.study_cost import estimate_plan

@@ -43,10 +43,10 @@ from weitblick.cli.options import (
 from weitblick.cli.real_files import (
     AnyFormat,
     check_outputs,
-    language_said,
     sort_inputs,
     translate_real_file,
     translate_real_folder,
+    with_language_warning,
 )
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD, output_in, protect_inputs, text_writer
@@ -233,7 +233,7 @@ def _translate_files(
 
     team = Team(translator, options, world, check)
     if not world.first:
-        team.follow()
+        team.work_for_first()
         return
     alphabet = Alphabet(translator.pipeline)
     pipeline = translator.pipeline
@@ -262,9 +262,9 @@ def _translate_files(
         for corpus, path in zip(corpora, paths[len(given.files) :], strict=True):
             log.debug("%s: read as %s", corpus.paths[0], corpus.format.name)
             shape = _Shape(formats[1] or corpus.format.name, scores, options.n_best)
-            told = language_said(corpus, str(corpus.paths[0]), pipeline.source_language)
-            shape.write(translate_corpus(told, alphabet, team.translations, translator.align, again), path)
-    team.dismiss()
+            documents = with_language_warning(corpus, str(corpus.paths[0]), pipeline.source_language)
+            shape.write(translate_corpus(documents, alphabet, team.translations, translator.align, again), path)
+    team.end_work()
 
 
 def _corpora(files: list[str], format: str | None, translator: Translator) -> list[Corpus]:

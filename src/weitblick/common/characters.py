@@ -108,7 +108,7 @@ def latex_text(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in text if letter.isprintable())
 
 
-def inert_json(value: Any) -> str:
+def json_for_script(value: Any) -> str:
     """JSON that cannot end the script element it stands in: without `<` there is neither a tag nor a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

@@ -259,7 +259,7 @@ def _standard_output() -> Iterator[IO[str]]:
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """A temporary folder that replaces `path` when the block succeeds. A crash leaves either the old or the new."""
-    path = settled_folder(path)
+    path = recovered_folder(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent)
@@ -297,7 +297,7 @@ def _retired(path: Path) -> Path:
     return path.with_name(f".{path.name}.old")
 
 
-def settled_folder(path: str | Path) -> Path:
+def recovered_folder(path: str | Path) -> Path:
     """The folder, put back in its place if a crash came between the two renames of its replacement."""
     path = Path(path)
     if not path.name or path.exists():
@@ -311,12 +311,12 @@ def settled_folder(path: str | Path) -> Path:
     return path
 
 
-def settle(folder: Path) -> None:
+def recover_folders(folder: Path) -> None:
     """Puts every folder inside `folder` back in its place that a crash left between two renames."""
     if folder.is_dir():
         for retired in folder.glob(".*.old"):
             if retired.is_dir():
-                settled_folder(retired.with_name(retired.name[1:-4]))
+                recovered_folder(retired.with_name(retired.name[1:-4]))
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -366,14 +366,14 @@ def check_files(folder: Path, checksums: Mapping[str, str], listed_in: Path) -> 
         path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise UserError(f"file {name!r} lies outside the folder", where=listed_in, remedy="restore the file")
-        check_plain(path)
+        check_regular_file(path)
         if sha256(path) != expected:
             raise UserError(
                 "is not the file that was saved", where=path, remedy="restore it from the run that wrote it"
             )
 
 
-def check_plain(path: Path, remedy: str = "copy the whole folder again") -> None:
+def check_regular_file(path: Path, remedy: str = "copy the whole folder again") -> None:
     """Refuses what is missing, and pipes and devices, which may never end."""
     if not path.exists():
         raise UserError("no such file", where=path, remedy=remedy)

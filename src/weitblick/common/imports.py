@@ -17,7 +17,7 @@ Extra = Literal["plots", "tensorboard", "server", "ctranslate2", "hub"]
 
 
 @contextmanager
-def extra(name: Extra) -> Iterator[None]:
+def optional_package(name: Extra) -> Iterator[None]:
     """Turns a failed import of an optional package into one line that says how to install it."""
     try:
         yield
@@ -39,7 +39,7 @@ def load_torch() -> None:
         del sys.modules[TABLES]
 
 
-def on_call(place: str) -> Callable[..., Any]:
+def lazy(place: str) -> Callable[..., Any]:
     """The function or class at `place` ("package.module.name"), whose module is imported when it is first called."""
     module, _, name = place.rpartition(".")
 

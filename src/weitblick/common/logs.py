@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from weitblick.common.errors import UserError
-from weitblick.common.files import atomic_path, check_plain, make_folder, text_writer
-from weitblick.common.imports import extra
+from weitblick.common.files import atomic_path, check_regular_file, make_folder, text_writer
+from weitblick.common.imports import optional_package
 
 PLAIN_EVERY = 30.0  # seconds between lines where there is no terminal
 
@@ -103,7 +103,7 @@ class Logs:
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The entries of a log; what a crash or a full disc left of a line is passed over."""
-    check_plain(path, remedy="delete it: a run goes on without what was logged")
+    check_regular_file(path, remedy="delete it: a run goes on without what was logged")
     entries = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with suppress(ValueError, RecursionError):
@@ -116,7 +116,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 def _board(folder: Path, first: int) -> Any:
     """TensorBoard's writer; None where it is not installed: all that it would show is in log.jsonl, too."""
     try:
-        with extra("tensorboard"):
+        with optional_package("tensorboard"):
             from torch.utils.tensorboard import SummaryWriter
     except UserError as missing:
         logging.getLogger("weitblick").info("no curves for TensorBoard: %s", missing)
@@ -128,7 +128,7 @@ def _board(folder: Path, first: int) -> Any:
 
 
 def draw_curves(log: Path, picture: Path) -> None:
-    with extra("plots"):
+    with optional_package("plots"):
         import matplotlib
 
         matplotlib.use("Agg")

@@ -31,7 +31,7 @@ def tune_allocator() -> None:
         return
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Free pages go back to the system, those between blocks in use, too. Without it a process that lives for long and
     keeps some of what it computes grows a little all the time."""
     if sys.platform != "linux":

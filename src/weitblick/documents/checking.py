@@ -153,7 +153,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Usual:
+class CorpusNorms:
     """What sentences of this corpus are like."""
 
     ratio: float  # median log ratio of target to source characters
@@ -166,13 +166,13 @@ def _log_ratio(sentence: Sentence) -> float:
     return math.log((len(sentence.target or "") + RATIO_PADDING) / (len(sentence.source) + RATIO_PADDING))
 
 
-def learn_usual(documents: Iterable[Document]) -> Usual:
+def learn_norms(documents: Iterable[Document]) -> CorpusNorms:
     pairs = [s for document in documents for s in document.sentences if s.source.strip() and (s.target or "").strip()]
     ratios = [_log_ratio(sentence) for sentence in pairs] or [0.0]
     centre = median(ratios)
     spread = 1.4826 * median(abs(ratio - centre) for ratio in ratios)
     sides = LanguageSides((s.source for s in pairs), (s.target or "" for s in pairs))
-    return Usual(centre, spread, sides)
+    return CorpusNorms(centre, spread, sides)
 
 
 def normalised(text: str) -> str:
@@ -209,7 +209,7 @@ def examine(
         sentences += len(located.lines)
         if sentences >= SAMPLE:
             break
-    usual = learn_usual(located.document for located in sample)
+    usual = learn_norms(located.document for located in sample)
     seen: dict[bytes, str] = {}
     for located in chain(sample, stream):
         findings = [
@@ -223,7 +223,7 @@ def examine(
         yield located, findings
 
 
-def sentence_problems(sentence: Sentence, usual: Usual, held_out: set[bytes]) -> Iterator[tuple[str, str]]:
+def sentence_problems(sentence: Sentence, usual: CorpusNorms, held_out: set[bytes]) -> Iterator[tuple[str, str]]:
     if len(sentence.source.split()) >= SHARED_WORDS and _fingerprint(sentence.source) in held_out:
         yield "held-out", _shown(sentence.source)
     empty_source = not sentence.source.strip()
@@ -260,7 +260,7 @@ def _document_findings(located: Located, seen: dict[bytes, str]) -> Iterator[Fin
             "duplicate", located.lines[0], document.id, None, f"the same source as document {seen[fingerprint]}"
         )
     seen.setdefault(fingerprint, document.id)
-    if shift := shifted(document):
+    if shift := line_shift(document):
         yield Finding(
             "misaligned",
             located.lines[0],
@@ -279,7 +279,7 @@ def _held_out_document(located: Located, held_out: set[bytes]) -> Iterator[Findi
         yield Finding("held-out", located.lines[0], located.document.id, None, detail)
 
 
-def shifted(document: Document) -> int:
+def line_shift(document: Document) -> int:
     """1 or -1 if target lengths follow source lengths clearly better one line further on or back, else 0."""
     lengths = [
         (len(s.source), len(s.target)) for s in document.sentences if s.target and s.target.strip() and s.source.strip()

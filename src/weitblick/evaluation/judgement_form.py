@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, model_validator
 
-from weitblick.common.characters import inert_json, page_policy
+from weitblick.common.characters import json_for_script, page_policy
 from weitblick.common.errors import UserError, parse_value, short
 from weitblick.common.files import check_format_version, read_json, text_writer, write_json
 from weitblick.evaluation.translations import read_translations
@@ -124,7 +124,7 @@ def _write(output: Path, key: Key, items: list[FormItem], documents: list[int], 
 def _page(form: Mapping[str, object]) -> str:
     """The form as one page, whose policy allows its own script and style and nothing else."""
     page = resources.files("weitblick.evaluation").joinpath("judgement_form.html").read_text(encoding="utf-8")
-    page = page.replace(PLACEHOLDER, inert_json(form))
+    page = page.replace(PLACEHOLDER, json_for_script(form))
     script, style = (page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("script", "style"))
     return page.replace(POLICY, html.escape(page_policy(script, style)))
 

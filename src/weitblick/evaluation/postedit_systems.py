@@ -237,7 +237,7 @@ class Simulation:
         far = [n for n in others if not document - self.before <= n <= document + self.before]
         return far + [n for n in others if document < n <= document + self.before]
 
-    def without_strangers(self) -> int:
+    def without_random_memory(self) -> int:
         """Documents for which `random` has nothing to read."""
         return sum(not self._strangers(number) for number in range(len(self.documents)))
 

@@ -43,7 +43,7 @@ def has_pronouns(items: Sequence[ContrastItem]) -> bool:
     return all(item.pronoun in PRONOUN_OF.values() and item.target is not None for item in items)
 
 
-def judge_said(items: Sequence[ContrastItem], said: Sequence[str | None]) -> list[Verdict]:
+def judge_pronouns(items: Sequence[ContrastItem], said: Sequence[str | None]) -> list[Verdict]:
     """Items decided by a word alone; where there is none, nothing is decided."""
     return [
         Verdict(item, float(word == item.pronoun), 0.0 if word is None else float(word != item.pronoun))
@@ -54,8 +54,8 @@ def judge_said(items: Sequence[ContrastItem], said: Sequence[str | None]) -> lis
 def judge_by_articles(items: Sequence[ContrastItem]) -> dict[str, list[Verdict]]:
     """The rules as rows of a table: what looking at articles alone decides."""
     return {
-        "first article": judge_said(items, [by_article(item, "first") for item in items]),
-        "last article": judge_said(items, [by_article(item, "last") for item in items]),
+        "first article": judge_pronouns(items, [by_article(item, "first") for item in items]),
+        "last article": judge_pronouns(items, [by_article(item, "last") for item in items]),
     }
 
 
@@ -73,13 +73,13 @@ def generate_pronouns(
     translator.borrows = False  # what is judged is the model as it is
     said: list[str | None] = []
     for item, translated in zip(items, translator.translate_documents(documents, context=context), strict=True):
-        said.append(said_pronoun(translated.targets[item.sentence] or ""))
+        said.append(pronoun_of(translated.targets[item.sentence] or ""))
         if progress is not None:
             progress(1)
-    return judge_said(items, said)
+    return judge_pronouns(items, said)
 
 
-def said_pronoun(translation: str) -> str | None:
+def pronoun_of(translation: str) -> str | None:
     """er, sie or es by the first pronoun of a translation; None if it opens with another (das, dies) or has none."""
     found = None if OPENING_DAS.match(translation) else SAID.search(translation)
     return SAME_AS.get(found.group(1).lower()) if found else None

@@ -198,7 +198,9 @@ def _check_rows(study: Study, rows: Sequence[Row], path: Path) -> None:
                 raise UserError(f"{key}: {name!r} is no row", where=path, remedy="name rows as they are named below")
 
 
-def narrowed(study: Study, rows: Sequence[Row], names: Sequence[str], seeds: Sequence[int]) -> tuple[Study, list[Row]]:
+def select_rows(
+    study: Study, rows: Sequence[Row], names: Sequence[str], seeds: Sequence[int]
+) -> tuple[Study, list[Row]]:
     """The study with some of its rows, by name or id, and some of its seeds. The baseline stays: rows are tested
     against it. What is chosen has the same steps as in the whole study, which finds them done."""
     known = {key: None for row in rows for key in (row.name, row.id)}

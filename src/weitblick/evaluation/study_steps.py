@@ -163,7 +163,7 @@ DISTRIBUTED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RA
 LOOK = 0.5  # seconds between looks at whether a job has ended
 
 
-def leave_torchrun() -> bool:
+def continue_alone() -> bool:
     """Whether this process is to work: under `torchrun` the first one alone does, as if it had been started without.
     Steps are shared out by jobs, not by the processes of one training."""
     first = os.environ.get("RANK", "0") == "0"

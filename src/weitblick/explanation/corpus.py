@@ -15,7 +15,7 @@ import numpy as np
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_path
-from weitblick.common.imports import extra
+from weitblick.common.imports import optional_package
 from weitblick.explanation.attention import Attention
 from weitblick.explanation.schema import Explanation
 
@@ -155,7 +155,7 @@ def write_plots(path: str | Path, statistics: Figures, kind: str | None = None) 
         raise UserError(
             "no attention to plot", remedy="take a model with a context layer and documents of several sentences"
         )
-    with extra("plots"):
+    with optional_package("plots"):
         from matplotlib import rc_context
         from matplotlib.figure import Figure
 

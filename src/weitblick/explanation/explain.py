@@ -20,7 +20,7 @@ from weitblick.explanation.schema import (
     WordScore,
     words_in,
 )
-from weitblick.explanation.trace import Predictions, SentenceTrace, fetched_words, trace
+from weitblick.explanation.trace import Predictions, SentenceTrace, approved_words, trace
 from weitblick.files.masked_document import MaskedDocument
 from weitblick.memory.reading_pointer import Approved
 from weitblick.memory.store import Memory
@@ -204,7 +204,7 @@ def explain_translations(
             alignment=_alignment(traced.source_weights, sources[index], targets[index]),
             context_share=_share(traced, queries),
             attention=packer.pack(traced, queries),
-            fetched=fetched_words(pipeline, targets[index], traced.taken, () if pointer is None else pointer.origins),
+            fetched=approved_words(pipeline, targets[index], traced.taken, () if pointer is None else pointer.origins),
         )
     info = _info(model, model_name, sentences)
     languages = (pipeline.source_language, pipeline.target_language)

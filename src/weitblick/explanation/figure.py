@@ -15,7 +15,7 @@ import numpy as np
 from weitblick.common.characters import latex_text
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_path
-from weitblick.common.imports import extra
+from weitblick.common.imports import optional_package
 from weitblick.explanation.attention import AttentionRow
 from weitblick.explanation.influence import influence
 from weitblick.explanation.schema import Explanation, Word, Words
@@ -133,7 +133,7 @@ def write_figure(path: str | Path, explanation: Explanation, choice: Choice, kin
 
 def draw(explanation: Explanation, choice: Choice) -> Figure:
     """A figure as high as its text. It is laid out twice: once to count the lines, then for real."""
-    with extra("plots"):
+    with optional_package("plots"):
         from matplotlib import rc_context
 
     settings: dict[Any, Any] = {

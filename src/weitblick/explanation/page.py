@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from weitblick import __version__
-from weitblick.common.characters import inert_json, page_policy
+from weitblick.common.characters import json_for_script, page_policy
 from weitblick.common.files import text_writer
 from weitblick.explanation.influence import differences, summarise
 from weitblick.explanation.schema import Explanation
@@ -36,7 +36,7 @@ def render(explanation: Explanation) -> str:
         "title": html.escape(f"{explanation.document} · Weitblick"),
         "version": html.escape(__version__),
         "style": style,
-        "data": inert_json(_payload(explanation)),
+        "data": json_for_script(_payload(explanation)),
         "script": script,
     }
     page = _template("page.html")

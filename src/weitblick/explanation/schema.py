@@ -80,7 +80,7 @@ class WordScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class ApprovedWord:
     """A word that comes from an approved translation for the greater part.
 
     word            its index in the target          share   of its probability that comes from approved places
@@ -122,7 +122,7 @@ class SentenceExplanation:
     alignment: tuple[tuple[tuple[int, float], ...], ...] = ()
     context_share: tuple[float, ...] = ()
     attention: Attention | None = None
-    fetched: tuple[Fetched, ...] | None = None
+    fetched: tuple[ApprovedWord, ...] | None = None
 
     @property
     def differs(self) -> bool:

@@ -13,7 +13,15 @@ from weitblick.common.errors import UserError, parse_value
 from weitblick.common.files import check_format_version, read_json, text_writer
 from weitblick.explanation.attention import Attention
 from weitblick.explanation.influence import influence
-from weitblick.explanation.schema import Explanation, Fetched, ModelInfo, SentenceExplanation, Word, Words, WordScore
+from weitblick.explanation.schema import (
+    ApprovedWord,
+    Explanation,
+    ModelInfo,
+    SentenceExplanation,
+    Word,
+    Words,
+    WordScore,
+)
 
 FORMAT_VERSION = 1
 REMEDY = "make it again"
@@ -100,7 +108,7 @@ class _Sentence(_Section):
     alignment: list[list[tuple[NonNegativeInt, float]]]
     context_share: list[float]
     attention: str | None
-    fetched: list[Fetched] | None = None
+    fetched: list[ApprovedWord] | None = None
 
     def sentence(self, model: ModelInfo) -> SentenceExplanation:
         source, target = self.source.words(), self.target.words()

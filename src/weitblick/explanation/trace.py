@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weitblick.explanation.schema import Fetched, Words, words_in
+from weitblick.explanation.schema import ApprovedWord, Words, words_in
 from weitblick.memory.approvals import Origin
 from weitblick.memory.reading_pointer import Approved
 from weitblick.model.batch import IdLists, Layout, runs
@@ -35,7 +35,9 @@ these, by its number, and the place in it."""
 
 
 @torch.no_grad()
-def taken(words: WordDistribution, labels: Tensor, rows: slice, pointer: Approved, position: int) -> list[Taken] | None:
+def taken_words(
+    words: WordDistribution, labels: Tensor, rows: slice, pointer: Approved, position: int
+) -> list[Taken] | None:
     """What every piece of one sentence of document 0 took from approved ones; None if there were none to look at."""
     pointed = words.pointed
     reader = pointer.readers.get((0, position))
@@ -56,9 +58,9 @@ def taken(words: WordDistribution, labels: Tensor, rows: slice, pointer: Approve
     return found
 
 
-def fetched_words(
+def approved_words(
     pipeline: TextPipeline, target: Words, pieces: Sequence[Taken] | None, origins: Sequence[Origin]
-) -> tuple[Fetched, ...] | None:
+) -> tuple[ApprovedWord, ...] | None:
     """The words of a translation that come from memory for the greater part."""
     if pieces is None:
         return None
@@ -74,7 +76,7 @@ def fetched_words(
         at = next((n for n, one in enumerate(approved) if one.start <= place < one.end), None)
         if at is not None:
             found.append(
-                Fetched(
+                ApprovedWord(
                     index,
                     share,
                     origin.source,
@@ -240,7 +242,9 @@ def _trace_part(forced: ForcedDecoding, part: list[int], context: Context | None
             Predictions(*(figure[steps].cpu().numpy() for figure in predictions)),
             reading.float().cpu().numpy(),
             **_context(result, _words_of(layout, place)),
-            taken=taken(output.words, labels, steps, pointer, part[place]) if isinstance(pointer, Approved) else None,
+            taken=taken_words(output.words, labels, steps, pointer, part[place])
+            if isinstance(pointer, Approved)
+            else None,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from weitblick.common.imports import on_call
+from weitblick.common.imports import lazy
 from weitblick.fast import best_words as words_of_step
 from weitblick.model import plain_attention
 from weitblick.model.layers import Dropout, attend_inside, attend_source
@@ -16,11 +16,11 @@ from weitblick.model.modifiers import Pointed, Shortlisted, WordChoice
 from weitblick.model.output import WordDistribution, best_words, look_up, probability_together
 from weitblick.model.plain_attention import AttentionBank
 
-# `on_call`: imported when it first computes; a model that does not need it never loads it.
+# `lazy`: imported when it first computes; a model that does not need it never loads it.
 
-plain_attention.lay_out.add_double(on_call("fast.context_attention.lay_out"), when=lambda projected, settings: True)
+plain_attention.lay_out.add_double(lazy("fast.context_attention.lay_out"), when=lambda projected, settings: True)
 plain_attention.attend.add_double(
-    on_call("fast.context_attention.attend"),
+    lazy("fast.context_attention.attend"),
     when=lambda queries, layout, bank, settings, dropout=None: type(bank) is not AttentionBank,
 )
 
@@ -31,11 +31,11 @@ def _drops_on_the_cpu(x: Tensor, dropout: Dropout) -> bool:
 
 
 attend_inside.add_double(
-    on_call("fast.grid_attention.attend_inside_by_rows"),
+    lazy("fast.grid_attention.attend_inside_by_rows"),
     when=lambda projected, layout, heads, causal, dropout: _drops_on_the_cpu(projected, dropout),
 )
 attend_source.add_double(
-    on_call("fast.grid_attention.attend_source_by_rows"),
+    lazy("fast.grid_attention.attend_source_by_rows"),
     when=lambda queries, source, grid, source_grid, heads, dropout: _drops_on_the_cpu(queries, dropout),
 )
 

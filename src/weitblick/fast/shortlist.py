@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from weitblick.common.errors import UserError
-from weitblick.common.files import atomic_path, check_plain
+from weitblick.common.files import atomic_path, check_regular_file
 from weitblick.model.batch import IdLists
 from weitblick.model.modifiers import Allowed
 from weitblick.model.sentence_model import SentenceModel
@@ -80,7 +80,7 @@ class Shortlist:
     @classmethod
     def load(cls, path: str | Path, pipeline: TextPipeline) -> Shortlist:
         remedy = "make it with `weitblick data shortlist` and this model"
-        check_plain(Path(path), remedy)
+        check_regular_file(Path(path), remedy)
         try:
             with safe_open(path, framework="numpy") as file:
                 facts = file.metadata() or {}

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from weitblick.files.blocks import Block, Code
 from weitblick.files.markup import ends_of, escape, text_of, tokens_of, with_attribute
 from weitblick.files.office import Piece, styled
-from weitblick.files.ooxml import lines_of, pieces_of, said, spell
+from weitblick.files.ooxml import escaped, lines_of, pieces_of, unescaped
 
 CELL_LIMIT = 32_767  # characters of a cell
 QUOTED = r"(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?"  # attributes
@@ -116,9 +116,9 @@ class String:
         return not re.search(r"<(?:[\w.-]+:)?r[\s>]", self._raw)
 
     @cached_property
-    def told(self) -> str:
+    def plain_text(self) -> str:
         """What it says."""
-        return said("".join(text for *_, text in self._pieces))
+        return unescaped("".join(text for *_, text in self._pieces))
 
     @cached_property
     def _span(self) -> tuple[int, int]:
@@ -142,7 +142,7 @@ class String:
         opening = self._pieces[0][1]
 
         def finish(raw: str) -> str:
-            if length(said(html.unescape(TAG.sub("", raw)))) > CELL_LIMIT:
+            if length(unescaped(html.unescape(TAG.sub("", raw)))) > CELL_LIMIT:
                 return original
             return f"{_spaced(opening, raw)}{raw}</{prefix}t>" if self.is_plain else raw
 
@@ -152,7 +152,7 @@ class String:
             collected = styled(list(self._styled(prefix, author)), self._base)
         if not collected.has_text:
             return None
-        write = spell if self.is_plain else _writer(prefix, self._base)
+        write = escaped if self.is_plain else _writer(prefix, self._base)
         return Block(start, end, *collected.content(), part=part, id=id, write=write, finish=finish)
 
     @cached_property
@@ -177,7 +177,7 @@ class String:
         opening = self._pieces[0][1]
         close = "</" + opening[1:].split()[0].rstrip(">") + ">"
         before, behind = self._raw[: start - self.start], self._raw[end - self.start :]
-        return f"{before}{_spaced(opening, new)}{spell(new)}{close}{behind}"
+        return f"{before}{_spaced(opening, new)}{escaped(new)}{close}{behind}"
 
 
 def _run(prefix: str, style: str, raw: str) -> str:
@@ -186,7 +186,7 @@ def _run(prefix: str, style: str, raw: str) -> str:
 
 def _writer(prefix: str, base: str) -> Callable[[str, str | None], str]:
     """Writes text as a run, in its own style or in `base`."""
-    return lambda text, style: _run(prefix, base if style is None else style, spell(text))
+    return lambda text, style: _run(prefix, base if style is None else style, escaped(text))
 
 
 def _spaced(opening: str, text: str) -> str:

@@ -15,7 +15,7 @@ from itertools import count
 from weitblick.files.blocks import Block, Code, Pieces
 from weitblick.files.markup import Token, ends_of, text_of, tokens_of
 from weitblick.files.office import Piece, styled
-from weitblick.files.ooxml import lines_of, pieces_of, said, spell
+from weitblick.files.ooxml import escaped, lines_of, pieces_of, unescaped
 
 NO_FORMAT = re.compile(r"\s(?:lang|altLang|dirty|err|noProof|smtClean|smtId|bmk)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 NO_STYLE = re.compile(r"<([\w.:-]+)\s*(?:/>|>\s*</\1\s*>)")
@@ -70,7 +70,7 @@ class Drawing:
             if collected.has_text:
                 yield Block(*paragraph.span, *collected.content(), part=self.name, write=paragraph.writer(base))
 
-    def told(self, number: int) -> str:
+    def plain_text(self, number: int) -> str:
         """The text of a paragraph as one string, lines parted by line ends."""
         pieces = Paragraph(self, number).pieces
         return "".join(
@@ -81,8 +81,8 @@ class Drawing:
         """The part with paragraphs that say what `new` knows saying something else, each in its main formatting."""
         out, position = [], 0
         for number in self.paragraphs():
-            told = self.told(number)
-            if new.get(told, told) == told:
+            before = self.plain_text(number)
+            if new.get(before, before) == before:
                 continue
             paragraph = Paragraph(self, number)
             style = max((piece for piece in paragraph.pieces if piece[1] is None), key=lambda piece: len(piece[0]))[2]
@@ -90,7 +90,7 @@ class Drawing:
             start, end = paragraph.span
             out += [
                 self.text[position:start],
-                line.join(write(one, None) if one else "" for one in new[told].split("\n")),
+                line.join(write(one, None) if one else "" for one in new[before].split("\n")),
             ]
             position = end
         return "".join([*out, self.text[position:]])
@@ -117,7 +117,7 @@ class Paragraph:
         """Writes text as a run, in its own style or in `base`."""
 
         def write(content: str, style: str | None) -> str:
-            return self._run(base if style is None else style, spell(content))
+            return self._run(base if style is None else style, escaped(content))
 
         return write
 
@@ -174,7 +174,7 @@ class Paragraph:
             if code is None and style and RAISED.search(style) and not any(map(str.isalpha, text)):
                 behind = self.pieces[number + 1][0] if number + 1 < len(self.pieces) else ""
                 if not behind[:1].isalnum():
-                    self.pieces[number] = "", Code("alone", self._run(style, spell(text))), style
+                    self.pieces[number] = "", Code("alone", self._run(style, escaped(text))), style
 
 
 # Charts: paragraphs of titles and labels, and the strings of series and categories, of which a chart keeps a copy.
@@ -193,7 +193,7 @@ def chart_strings(text: str) -> list[tuple[int, int, str, bool]]:
 def string_block(start: int, end: int, string: str, part: str) -> Block | None:
     """The block of a string, each of which is translated where it first stands."""
     pieces = pieces_of(string)
-    return Block(start, end, *pieces.content(), part=part, write=spell) if pieces.has_text else None
+    return Block(start, end, *pieces.content(), part=part, write=escaped) if pieces.has_text else None
 
 
 def chart_blocks(name: str, text: str, only_own: bool) -> Iterator[Block]:
@@ -210,14 +210,14 @@ def chart_blocks(name: str, text: str, only_own: bool) -> Iterator[Block]:
 def changed_strings(old: str, new: str) -> dict[str, str]:
     """What the strings of a chart have become."""
     both = zip(chart_strings(old), chart_strings(new), strict=True)
-    return {said(before): said(after) for (*_, before, _), (*_, after, _) in both if before != after}
+    return {unescaped(before): unescaped(after) for (*_, before, _), (*_, after, _) in both if before != after}
 
 
 def with_strings(old: str, new: str, words: Mapping[str, str]) -> str:
     """A chart whose strings were those of `old`, with what `words` say in all places that are still the same."""
     out, position = [], 0
     for (*_, before, _), (start, end, now, _) in zip(chart_strings(old), chart_strings(new), strict=True):
-        if before == now and said(before) in words:
-            out += [new[position:start], spell(words[said(before)])]
+        if before == now and unescaped(before) in words:
+            out += [new[position:start], escaped(words[unescaped(before)])]
             position = end
     return "".join([*out, new[position:]])

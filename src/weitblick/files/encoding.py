@@ -50,7 +50,7 @@ NOT_IN_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 NO_CHARACTER = re.compile(r"[\ud800-\udfff]")
 
 
-def unholdable(format: str, text: str) -> list[tuple[int, str]]:
+def unwritable(format: str, text: str) -> list[tuple[int, str]]:
     """The characters of a text that a file of this format cannot hold, with their places.
 
     XML has no room for most control characters, text files have none for NUL, and nothing has any for halves of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD
-from weitblick.common.imports import on_call
+from weitblick.common.imports import lazy
 from weitblick.documents.corpora.formats import ENDINGS, ROOTS
 from weitblick.files.encoding import MARKS, read_bytes
 from weitblick.text.carried import Alphabet, carried_spans
@@ -37,45 +37,45 @@ FORMATS: dict[str, FileFormat] = {
             "srt",
             "SubRip subtitles",
             (".srt",),
-            on_call("files.subtitles.read_srt"),
+            lazy("files.subtitles.read_srt"),
             r"(?:\d+\s*\n)?\d+:\d+:\d+[,.]\d+ *--> *\d",
         ),
-        FileFormat("vtt", "WebVTT subtitles", (".vtt",), on_call("files.subtitles.read_webvtt"), r"WEBVTT(?:\s|\Z)"),
+        FileFormat("vtt", "WebVTT subtitles", (".vtt",), lazy("files.subtitles.read_webvtt"), r"WEBVTT(?:\s|\Z)"),
         FileFormat(
             "ass",
             "SubStation Alpha subtitles",
             (".ass", ".ssa"),
-            on_call("files.subtitles.read_ass"),
+            lazy("files.subtitles.read_ass"),
             r"\[Script Info\]",
         ),
-        FileFormat("docx", "Word", (".docx", ".docm", ".dotx"), on_call("files.office.read_docx")),
+        FileFormat("docx", "Word", (".docx", ".docm", ".dotx"), lazy("files.office.read_docx")),
         FileFormat(
             "pptx",
             "PowerPoint",
             (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
-            on_call("files.slides.read_pptx"),
+            lazy("files.slides.read_pptx"),
         ),
-        FileFormat("xlsx", "Excel", (".xlsx", ".xlsm", ".xltx", ".xltm"), on_call("files.sheets.read_xlsx")),
-        FileFormat("odt", "OpenDocument text", (".odt", ".ott"), on_call("files.office.read_odt")),
+        FileFormat("xlsx", "Excel", (".xlsx", ".xlsm", ".xltx", ".xltm"), lazy("files.sheets.read_xlsx")),
+        FileFormat("odt", "OpenDocument text", (".odt", ".ott"), lazy("files.office.read_odt")),
         FileFormat(
             "xliff",
             "XLIFF 1.2 and 2.x",
             (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"),
-            on_call("files.xliff.read_xliff"),
+            lazy("files.xliff.read_xliff"),
             r"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<xliff",
         ),
-        FileFormat("po", "gettext catalogues", (".po", ".pot"), on_call("files.po.read_po"), r"(?:#.*\n)*msgid\s"),
-        FileFormat("markdown", "Markdown", (".md", ".markdown", ".mdx"), on_call("files.markdown.read_markdown")),
+        FileFormat("po", "gettext catalogues", (".po", ".pot"), lazy("files.po.read_po"), r"(?:#.*\n)*msgid\s"),
+        FileFormat("markdown", "Markdown", (".md", ".markdown", ".mdx"), lazy("files.markdown.read_markdown")),
         FileFormat(
             "html",
             "HTML",
             (".html", ".htm", ".xhtml"),
-            on_call("files.html.read_html"),
+            lazy("files.html.read_html"),
             r"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype html|html)\b",
         ),
-        FileFormat("json", "JSON of localisation", (".json", ".arb"), on_call("files.messages.read_json")),
-        FileFormat("csv", "CSV of localisation", (".csv",), on_call("files.csv.read_csv")),
-        FileFormat("txt", "plain text, a line for a line", (".txt", ".text"), on_call("files.text.read_text_file")),
+        FileFormat("json", "JSON of localisation", (".json", ".arb"), lazy("files.messages.read_json")),
+        FileFormat("csv", "CSV of localisation", (".csv",), lazy("files.csv.read_csv")),
+        FileFormat("txt", "plain text, a line for a line", (".txt", ".text"), lazy("files.text.read_text_file")),
     )
 }
 UNREAD = {

@@ -47,7 +47,7 @@ def compared_texts(formula: str, is_rule: bool = False) -> set[str]:
     return found - {""}
 
 
-def said_texts(formula: str) -> set[str]:
+def texts_in(formula: str) -> set[str]:
     """All texts that stand in a formula, as it may say them."""
     return {t["text"][1:-1].replace('""', '"') for t in TOKEN.finditer(formula) if t["text"]}
 

@@ -52,7 +52,7 @@ QUOTED = re.compile(r"(?:[ \t]*>)*[ \t]*")
 ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?|===)[ \t]+\S.*")  # with indented text below it
 DEFINITION = re.compile(r" {0,3}\[([^\]^][^\]]*)\]:[ \t]*\S")
 NOTE = re.compile(r"^( {0,3}\[\^[^\]\s]+\]):", re.MULTILINE)
-BLOCK_START = re.compile(r"(?=[#>+*-]+(?:\s|$)|\d{1,9}[.)](?:\s|$)|[=-]+\s*$|```|~~~)")
+BLOCK_START = re.compile(r"(?=(?:>[#>+*-]*|#+|\++|\*+|-+)(?:\s|$)|\d{1,9}[.)](?:\s|$)|[=-]+\s*$|```|~~~)")
 DEFINED = re.compile(r"\n:[ \t]+|\n(?=\[\^[^\]\s]+\]:)")  # a definition below its term, a note below another
 OPENED, CLOSED = "\ufdd3", "\ufdd4"  # before a mark of emphasis that opens or closes, until the text is written
 MARK = re.compile(f"([{OPENED}{CLOSED}](?:\\*{{1,3}}|_{{1,3}}|~~))")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weitblick.documents.document import Document, Sentence
-from weitblick.files.masking import Mask, Reading, calm, inner_text, insert_words, is_shouted
+from weitblick.files.masking import Mask, Reading, in_small_letters, inner_text, insert_words, is_in_capitals
 from weitblick.text.carried import Alphabet, Span, corpus_spans, lost_numbers, sentence_spans
 from weitblick.translation.alignment import Alignment, align_by_place
 from weitblick.translation.results import TranslatedDocument
@@ -72,13 +72,13 @@ class MaskedDocument:
 
     @staticmethod
     def _source(mask: Mask) -> str:
-        return mask.mask(calm(mask.source) if mask.reading.familiar else mask.source)
+        return mask.mask(in_small_letters(mask.source) if mask.reading.familiar else mask.source)
 
     def mask_target(self, number: int, target: str) -> str:
         """A translation of one sentence, as a model should read it."""
         mask = self.masks[number]
         inner = mask.find(" ".join(target.split("\n")))
-        return mask.mask(calm(inner) if mask.reading.familiar else inner)
+        return mask.mask(in_small_letters(inner) if mask.reading.familiar else inner)
 
     def names(self, number: int) -> dict[str, str]:
         """What the names in a masked sentence stand for, as people read it."""
@@ -149,7 +149,7 @@ class MaskedDocument:
         if not every.startswith(first):
             return ""
         shown = mask.show(every[len(first) :])
-        return shown.upper() if mask.reading.familiar and is_shouted(mask.source) else shown
+        return shown.upper() if mask.reading.familiar and is_in_capitals(mask.source) else shown
 
     def _inner(self, number: int, target: str) -> str:
         mask = self.masks[number]
@@ -238,7 +238,7 @@ def _like(source: str, target: str) -> str:
     if "[" in source and "(" not in source and target.count("(") == source.count("["):
         target = target.replace("(", "[").replace(")", "]")
     target = _ended(source, target)
-    return target.upper() if is_shouted(source) else target
+    return target.upper() if is_in_capitals(source) else target
 
 
 def _ended(source: str, target: str) -> str:

@@ -268,12 +268,12 @@ def _spoken(text: str, span: tuple[int, int]) -> bool:
     return any(letter.isalnum() or is_word(letter) for letter in text[span[0] : span[1]])
 
 
-def calm(text: str) -> str:
+def in_small_letters(text: str) -> str:
     """Text in capital letters, which models have hardly seen, as a sentence."""
-    return text[:1] + text[1:].lower() if is_shouted(text) else text
+    return text[:1] + text[1:].lower() if is_in_capitals(text) else text
 
 
-def is_shouted(text: str) -> bool:
+def is_in_capitals(text: str) -> bool:
     """Whether a text is written in capital letters and is more than an abbreviation."""
     words = re.findall(r"[^\W\d_]{2,}", text)
     return text.isupper() and max(map(len, words), default=0) > 3 and len("".join(words)) > 5

@@ -82,7 +82,7 @@ def _arguments(raw: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
             position = found.end()
 
 
-def arguments_apart(raw: str) -> Iterator[tuple[str, bool]]:
+def split_arguments(raw: str) -> Iterator[tuple[str, bool]]:
     """A message in parts: its own text, and the arguments with cases in it (True)."""
     position = 0
     for first, last, _ in _arguments(raw):

@@ -111,17 +111,17 @@ def root_name(text: str) -> str:
 # Text as these files spell it: what XML has no room for is written _x000B_, and so is an underscore that would read so.
 
 
-def spell(text: str, style: str | None = None) -> str:
+def escaped(text: str, style: str | None = None) -> str:
     """Text as an element of these files holds it."""
     return escape(NEEDS_ESCAPE.sub("_x005F_", text))
 
 
-def spell_attribute(text: str, style: str | None = None) -> str:
+def escaped_attribute(text: str, style: str | None = None) -> str:
     """Text as an attribute of these files holds it."""
-    return spell(text).replace('"', "&quot;").replace("\n", "_x000a_").replace("\t", "_x0009_")
+    return escaped(text).replace('"', "&quot;").replace("\n", "_x000a_").replace("\t", "_x0009_")
 
 
-def said(text: str) -> str:
+def unescaped(text: str) -> str:
     """What a text of these files says: the escapes of line ends and underscores resolved."""
     return ESCAPED.sub(lambda found: chr(int(found[1], 16)), text).replace("\r\n", "\n") if "_x" in text else text
 
@@ -133,9 +133,9 @@ def lines_of(text: str, write: Callable[[str], str] = str) -> list[str | Code]:
     for one in LINE.finditer(text):
         if one[1] is None:  # an underscore, whatever stands behind it
             continue
-        found += [said(text[position : one.start()]), Code("break", write(one[0].replace("\r", "&#13;")))]
+        found += [unescaped(text[position : one.start()]), Code("break", write(one[0].replace("\r", "&#13;")))]
         position = one.end()
-    return [one for one in [*found, said(text[position:])] if one != ""]
+    return [one for one in [*found, unescaped(text[position:])] if one != ""]
 
 
 def pieces_of(text: str, write: Callable[[str], str] = str) -> Pieces:

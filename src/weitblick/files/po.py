@@ -13,7 +13,7 @@ import polib
 from weitblick.common.errors import UserError
 from weitblick.files.blocks import Block, Code, Edit, Marking, Note, Notes, Pieces
 from weitblick.files.encoding import decode
-from weitblick.files.messages import arguments_apart
+from weitblick.files.messages import split_arguments
 from weitblick.files.translatable_file import Content
 
 CHARSET = re.compile(rb"charset=([A-Za-z0-9._:-]+)")
@@ -200,7 +200,7 @@ def _pieces(text: str) -> Pieces:
         if line in ("\n", "\t"):
             pieces.code(Code("break", line))
             continue
-        for part, is_argument in arguments_apart(line):
+        for part, is_argument in split_arguments(line):
             pieces.code(Code("word", None, part)) if is_argument else pieces.text(part)
     return pieces
 

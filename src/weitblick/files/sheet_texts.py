@@ -10,7 +10,7 @@ from itertools import count
 from weitblick.files.blocks import Block, Code, Pieces
 from weitblick.files.cells import QUOTED, length
 from weitblick.files.markup import escape, tokens_of
-from weitblick.files.ooxml import pieces_of, said, spell_attribute
+from weitblick.files.ooxml import escaped_attribute, pieces_of, unescaped
 
 VALIDATION = re.compile(rf"<((?:[\w.-]+:)?)dataValidation(?=\s){QUOTED}(?:/>|>(.*?)</\1dataValidation\s*>)", re.DOTALL)
 LIST = re.compile(r"<((?:[\w.-]+:)?)formula1>\s*(\"|&quot;)([^<]*)\2\s*</\1formula1\s*>")
@@ -24,7 +24,7 @@ FIELDS = "PNDTAFZ"  # page, pages, date, time, sheet, file, folder
 LIST_LIMIT = HEADER_LIMIT = 255
 
 
-def some(block: Block | None) -> Sequence[Block]:
+def as_list(block: Block | None) -> Sequence[Block]:
     """The block if there is one."""
     return [] if block is None else [block]
 
@@ -55,7 +55,7 @@ def list_fits(items: Sequence[str]) -> bool:
     return length(whole) <= LIST_LIMIT and not any("," in item or "\n" in item for item in items)
 
 
-def spell_item(text: str, style: str | None = None) -> str:
+def escaped_item(text: str, style: str | None = None) -> str:
     """A choice as a list in a sheet spells it."""
     return escape(text.replace('"', '""')).replace('"', "&quot;")
 
@@ -64,7 +64,7 @@ def item_block(start: int, end: int, item: str, part: str, id: str) -> Block | N
     """One choice of a list."""
     pieces = Pieces()
     pieces.text(item)
-    return Block(start, end, *pieces.content(), part=part, id=id, write=spell_item) if pieces.has_text else None
+    return Block(start, end, *pieces.content(), part=part, id=id, write=escaped_item) if pieces.has_text else None
 
 
 # Messages at cells to fill in: attributes of their validation.
@@ -86,9 +86,9 @@ def message_block(start: int, end: int, raw: str, part: str, id: str, limit: int
         return None
 
     def finish(new: str) -> str:
-        return new if length(said(html.unescape(new))) <= limit else raw
+        return new if length(unescaped(html.unescape(new))) <= limit else raw
 
-    return Block(start, end, *pieces.content(), part=part, id=id, write=spell_attribute, finish=finish)
+    return Block(start, end, *pieces.content(), part=part, id=id, write=escaped_attribute, finish=finish)
 
 
 # Headers and footers: three sections (&L, &C, &R), with fields (&P) and formats (&B, &12, &"Arial") in their text.

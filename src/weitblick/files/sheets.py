@@ -11,11 +11,11 @@ from pathlib import Path
 
 from weitblick.files.cells import CELL, INLINE, SHARED, TYPE, Cell, String, cells_of, length, strings_of
 from weitblick.files.drawing import with_strings
-from weitblick.files.formulas import said_texts, with_columns
+from weitblick.files.formulas import texts_in, with_columns
 from weitblick.files.markup import escape, tokens_of, with_attribute
 from weitblick.files.office import Package
-from weitblick.files.ooxml import Parts, Texts, said, spell, spell_attribute
-from weitblick.files.sheet_texts import HEADER, HEADER_LIMIT, VALIDATION, list_fits, list_items, spell_item
+from weitblick.files.ooxml import Parts, Texts, escaped, escaped_attribute, unescaped
+from weitblick.files.sheet_texts import HEADER, HEADER_LIMIT, VALIDATION, escaped_item, list_fits, list_items
 from weitblick.files.translatable_file import Content
 from weitblick.files.workbook import COLUMN, FORMULA, Workbook, column_names
 
@@ -80,17 +80,17 @@ class Changes:
         if part in self.texts:
             both = zip(strings_of(self.book.parts.text(part), kind), strings_of(self.texts[part], kind), strict=True)
             for old, new in both:
-                if old.told != new.told:
-                    self.words.setdefault(old.told, new.told)
+                if old.plain_text != new.plain_text:
+                    self.words.setdefault(old.plain_text, new.plain_text)
 
     def _spread(self, part: str, kind: re.Pattern[str]) -> None:
         """Plain strings that are equal become equal ones."""
         text = self.now(part)
         both = zip(strings_of(self.book.parts.text(part), kind), strings_of(text, kind), strict=True)
         edits = [
-            (new.start, new.end, new.written(self.words[old.told]))
+            (new.start, new.end, new.written(self.words[old.plain_text]))
             for old, new in both
-            if old.told == new.told and old.told in self.words and old.is_plain
+            if old.plain_text == new.plain_text and old.plain_text in self.words and old.is_plain
         ]
         self.texts[part] = _edited(text, edits)
 
@@ -107,7 +107,7 @@ class Changes:
             headed = tag.attributes.get("headerRowCount", "1") != "0"
             new = self._header(sheet, place, old) if headed else old
             named = iter(new)
-            text = COLUMN.sub(lambda found: found[1] + spell_attribute(next(named)) + found[3], text)  # noqa: B023
+            text = COLUMN.sub(lambda found: found[1] + escaped_attribute(next(named)) + found[3], text)  # noqa: B023
             self.texts[table.target] = _attributes(TOTAL, _attributes(FILTER, text, self.words), self.words)
             changed = {before.casefold(): after for before, after in zip(old, new, strict=True) if before != after}
             for name in (tag.attributes.get("displayName", ""), tag.attributes.get("name", "")):
@@ -130,10 +130,10 @@ class Changes:
                 names.append(before)
                 continue
             part, string = found
-            told = string.told
-            name = next(n for n in chain([told], (f"{told}{k}" for k in count(2))) if n.casefold() not in taken)
-            if name != told:
-                self._extend(part, string, name[len(told) :])
+            own = string.plain_text
+            name = next(n for n in chain([own], (f"{own}{k}" for k in count(2))) if n.casefold() not in taken)
+            if name != own:
+                self._extend(part, string, name[len(own) :])
                 self.words[before] = name
             taken.add(name.casefold())
             names.append(name)
@@ -157,7 +157,7 @@ class Changes:
         text = self.now(part)
         place = max(text.rfind("</t>", string.start, string.end), text.rfind(":t>", string.start, string.end))
         place = text.rfind("</", string.start, place + 4)
-        self.texts[part] = text[:place] + spell(more) + text[place:]
+        self.texts[part] = text[:place] + escaped(more) + text[place:]
 
     def _formulas(self, text: str) -> str:
         if not any(self.columns.values()):
@@ -185,7 +185,7 @@ class Changes:
             pairs = [(a, b) for (*_, a), (*_, b) in zip(were, are, strict=True)]
             new = [self.words.get(a, a) if a == b else b for a, b in pairs]
             wanted = new if list_fits(new) else [a for a, _ in pairs]
-            edits += [(start, end, spell_item(s)) for (start, end, b), s in zip(are, wanted, strict=True) if b != s]
+            edits += [(start, end, escaped_item(s)) for (start, end, b), s in zip(are, wanted, strict=True) if b != s]
         self.texts[sheet] = _edited(text, edits)
 
     def _headers(self, sheet: str) -> None:
@@ -204,13 +204,13 @@ class Changes:
         def cell(found: re.Match[str]) -> str:
             kind = TYPE.search(found["attributes"])
             value = RESULT.search(found["inside"] or "") if kind and kind[1] == "str" else None
-            shown = said(html.unescape(value[2])) if value else ""
+            shown = unescaped(html.unescape(value[2])) if value else ""
             formula = RESULT_FORMULA.search(found["inside"] or "")
-            own = said_texts(html.unescape(formula[1])) if formula else set()
+            own = texts_in(html.unescape(formula[1])) if formula else set()
             if value is None or shown not in self.words or shown in own:
                 return found[0]
             start = found.start("inside") - found.start()
-            new = spell(self.words[shown])
+            new = escaped(self.words[shown])
             return found[0][: start + value.start(2)] + new + found[0][start + value.end(2) :]
 
         return CELL.sub(cell, text) if self.words and 't="str"' in text else text
@@ -253,8 +253,8 @@ def _attributes(pattern: re.Pattern[str], text: str, words: Mapping[str, str]) -
     """Attributes, the second group of a pattern, that say what `words` know."""
 
     def changed(found: re.Match[str]) -> str:
-        new = words.get(said(html.unescape(found[2])))
-        return found[0] if new is None else found[1] + spell_attribute(new) + found[3]
+        new = words.get(unescaped(html.unescape(found[2])))
+        return found[0] if new is None else found[1] + escaped_attribute(new) + found[3]
 
     return pattern.sub(changed, text)
 

@@ -97,6 +97,6 @@ class _Deck:
             if picture and source in new:
                 before, after = Drawing(source, self.parts.text(source)), Drawing(source, new[source])
                 both = zip(before.paragraphs(), after.paragraphs(), strict=True)
-                said = {before.told(old): after.told(now) for old, now in both}
-                texts[picture] = Drawing(picture, self.parts.text(picture)).with_texts(said)
+                changed = {before.plain_text(old): after.plain_text(now) for old, now in both}
+                texts[picture] = Drawing(picture, self.parts.text(picture)).with_texts(changed)
         return texts, data

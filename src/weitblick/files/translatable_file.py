@@ -14,7 +14,7 @@ from weitblick.common.files import atomic_path
 from weitblick.documents.document import Document, Sentence
 from weitblick.files.blocks import BREAK, Block, Edit, Note, Notes, Said
 from weitblick.files.checks.numerals import converted
-from weitblick.files.encoding import Encoding, name_of, unholdable
+from weitblick.files.encoding import Encoding, name_of, unwritable
 from weitblick.files.flows import flows_of
 from weitblick.files.inline_marks import InlineMark, PlacedFormat, follow, format_spans, inner_places, source_marks
 from weitblick.files.masked_document import BY_RULE, Align, MaskedDocument, align_by_places
@@ -141,11 +141,11 @@ class TranslatableFile(MaskedDocument):
     def _notes_at(self, unit: FlowSentence) -> Notes | None:
         return self._flows[unit.flow].blocks[0].notes
 
-    def unholdable(self, text: str, source: str = "") -> list[tuple[int, str]]:
+    def unwritable(self, text: str, source: str = "") -> list[tuple[int, str]]:
         """The characters that a translation of one sentence must not have, with their places: what the format or its
         encoding cannot hold, and line ends, since a sentence stands on one line."""
         carried = Counter(NOT_IN_ROWS.findall(source))  # which may stand in the translation, too
-        found = dict(unholdable(self.format, text))
+        found = dict(unwritable(self.format, text))
         for one in NOT_IN_ROWS.finditer(text):
             carried[one[0]] -= 1
             if carried[one[0]] < 0:
@@ -284,7 +284,7 @@ class TranslatableFile(MaskedDocument):
                 continue
             target = new.target if number in confirmed else " ".join(new.target.strip().split("\n"))
             target = target if target.strip() else own.source
-            unheld = self.unholdable(target, own.source) if number in confirmed else unholdable(self.format, target)
+            unheld = self.unwritable(target, own.source) if number in confirmed else unwritable(self.format, target)
             for place, character in unheld:
                 raise UserError(
                     f"sentence {number + 1}: {self.format} cannot hold {name_of(character)} (character {place + 1})",

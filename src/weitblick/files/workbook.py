@@ -16,19 +16,19 @@ from weitblick.files.cells import CELL_LIMIT, INLINE, NOTE_TEXT, SHARED, String,
 from weitblick.files.drawing import Drawing, chart_blocks
 from weitblick.files.formulas import compared_texts
 from weitblick.files.markup import tokens_of
-from weitblick.files.ooxml import Parts, Relation, said
+from weitblick.files.ooxml import Parts, Relation, unescaped
 from weitblick.files.sheet_texts import (
     HEADER,
     HEADER_LIMIT,
     LIST_LIMIT,
     VALIDATION,
+    as_list,
     header_blocks,
     item_block,
     list_fits,
     list_items,
     message_block,
     messages,
-    some,
 )
 
 FORMULA = re.compile(
@@ -109,14 +109,14 @@ class Workbook:
 
     def _string(self, string: String, part: str, id: str) -> Iterator[Block]:
         """A string that is new: where it stands again it is the same unit, plain ones wherever they stand."""
-        key = string.told if string.is_plain else f"{part}\0{string.start}"
+        key = string.plain_text if string.is_plain else f"{part}\0{string.start}"
         if key in self._seen:
             return
         self._seen.add(key)
-        if string.told.strip().casefold() in self.compared:
-            self.kept.append(string.told)
+        if string.plain_text.strip().casefold() in self.compared:
+            self.kept.append(string.plain_text)
         else:
-            yield from some(string.block(part, id))
+            yield from as_list(string.block(part, id))
 
     def _validations(self, name: str, part: str, text: str) -> Iterator[Block]:
         """The choices of lists that stand in the sheet itself, and what is said to people who fill it in."""
@@ -127,10 +127,10 @@ class Workbook:
             for start, end, item in items:
                 if item not in self._seen and item.casefold() not in self.compared:
                     self._seen.add(item)
-                    yield from some(item_block(start, end, item, part, id))
+                    yield from as_list(item_block(start, end, item, part, id))
             for start, end, limit in messages(text, found):
                 self._limits[part, start] = limit
-                yield from some(message_block(start, end, text[start:end], part, id, limit))
+                yield from as_list(message_block(start, end, text[start:end], part, id, limit))
 
     def _header_texts(self, name: str, part: str, text: str) -> Iterator[Block]:
         for header in HEADER.finditer(text):
@@ -149,7 +149,7 @@ class Workbook:
             inside = NOTE_TEXT.search(text, found.start(), found.end())
             if inside and inside[2] is not None and not author.startswith("tc="):
                 id = f"{name}!{tag.get('ref', '?')} note"
-                yield from some(String(text, inside.start(2), inside.end(2)).block(part, id, author))
+                yield from as_list(String(text, inside.start(2), inside.end(2)).block(part, id, author))
 
     # What there is to say
 
@@ -186,4 +186,4 @@ class Workbook:
 
 def column_names(table: str) -> list[str]:
     """The names of a table's columns."""
-    return [said(html.unescape(found[2])) for found in COLUMN.finditer(table)]
+    return [unescaped(html.unescape(found[2])) for found in COLUMN.finditer(table)]

@@ -91,7 +91,7 @@ class _Reader:
         """What is said about a unit. In 2.x its notes come first, in 1.2 they stand behind the target."""
         around = self._child(unit, "notes") if self.second else unit
         numbers = [] if around is None else list(self._children(around, "note"))
-        found = {n: Note(self._told(n).strip(), self.tokens[n].attributes.get("from") or None) for n in numbers}
+        found = {n: Note(self._text_of(n).strip(), self.tokens[n].attributes.get("from") or None) for n in numbers}
         given = {n: note for n, note in found.items() if note.text}
         prefix = self.tokens[unit].name.removesuffix(_local(self.tokens[unit]))
         children = [self._child(unit, name) for name in ("target", "seg-source", "source")]
@@ -137,10 +137,10 @@ class _Reader:
             yield from (self._part(*part, target, id) for part in parts)
             return
         own = self.tokens[number].attributes
-        told = None if target is None else self._told(target)
+        told = None if target is None else self._text_of(target)
         state = own.get("state") if self.second else (self.tokens[target].attributes.get("state") if target else None)
         approved = own.get("approved") == "yes" or state in ("final", "signed-off", "reviewed")
-        finished = state not in UNFINISHED and told != self._told(source)
+        finished = state not in UNFINISHED and told != self._text_of(source)
         locked = bool(told and told.strip()) and (approved or finished)
         said_before: Said = "reviewed" if approved else "draft" if (state or "").startswith("needs-") else "confirmed"
         span, finish = self._place(place, target)
@@ -190,7 +190,7 @@ class _Reader:
             _add(pieces, self.text[self.tokens[number].end : self.tokens[self.ends[number]].start])
         return pieces.content()
 
-    def _told(self, number: int) -> str:
+    def _text_of(self, number: int) -> str:
         return "".join(map(text_of, self.tokens[number : self.ends[number] + 1]))
 
     def _reads(self, number: int, codes: Sequence[Code]) -> str:
@@ -211,7 +211,7 @@ class _Reader:
     def _parted(self, source: int, target: int) -> list[tuple[int, int]]:
         """The segments of a unit and their targets, if some of these are there and others are still empty."""
         sides = [self._segments(side) for side in (source, target)]
-        told = [bool(self._told(number).strip()) for number in sides[1].values()]
+        told = [bool(self._text_of(number).strip()) for number in sides[1].values()]
         if sides[0].keys() != sides[1].keys() or all(told) or not any(told):
             return []
         return [(number, sides[1][name]) for name, number in sides[0].items()]

@@ -16,7 +16,7 @@ from weitblick.common.files import (
     atomic_path,
     check_files,
     check_format_version,
-    check_plain,
+    check_regular_file,
     make_folder,
     read_json,
     sha256,
@@ -310,7 +310,7 @@ def load_pipeline(folder: str | Path) -> TextPipeline:
     """The text pipeline that was saved in a folder, every file of it checked."""
     folder = Path(folder)
     path = folder / PIPELINE_FILE
-    check_plain(path)
+    check_regular_file(path)
     value = read_json(path)
     check_format_version(value, PIPELINE_VERSION, path)
     try:

@@ -22,7 +22,15 @@ from weitblick import __version__
 from weitblick.checkpoints.folder import LoadedModel, build, load_model, save_model
 from weitblick.checkpoints.starting import start_from
 from weitblick.common.errors import UserError, parse_value
-from weitblick.common.files import atomic_folder, check_plain, make_folder, read_json, settle, sha256, write_json
+from weitblick.common.files import (
+    atomic_folder,
+    check_regular_file,
+    make_folder,
+    read_json,
+    recover_folders,
+    sha256,
+    write_json,
+)
 from weitblick.common.locks import run_lock
 from weitblick.common.process import World, join_world
 from weitblick.common.recipe import ContextSection, Recipe, StageSection
@@ -316,7 +324,7 @@ def _prepare(recipe: Recipe, corpora: dict[str, list[str]], folder: Path, given:
     """The text pipeline (learned, or stage 1's) and the stores, unless they are there."""
     data = folder / "data"
     languages = (recipe.text.source_language, recipe.text.target_language)
-    settle(data)
+    recover_folders(data)
     if not (data / "text").exists():
         learned_from = corpora.get("text", corpora["train"])
         documents = read_documents(learned_from, recipe.data.format, languages=languages)
@@ -343,7 +351,7 @@ def _open_run(folder: Path, recipe: Recipe, corpora: dict[str, list[str]]) -> No
     values = recipe.model_dump(mode="json")
     hashes = {name: {p: sha256(p) for p in paths} for name, paths in corpora.items()}
     if path.exists():
-        check_plain(path, remedy="choose another output")
+        check_regular_file(path, remedy="choose another output")
         old = parse_value(_Manifest, read_json(path), path, remedy="choose another output")
         differences = _differences(old.recipe, values)
         differences += [

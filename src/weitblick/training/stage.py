@@ -14,7 +14,14 @@ from pydantic import BaseModel, Field
 
 from weitblick.checkpoints.folder import load_weights, read_weights, weights_of, write_tensors
 from weitblick.common.errors import UserError, parse_json
-from weitblick.common.files import atomic_folder, check_plain, make_folder, read_lines, settle, write_json
+from weitblick.common.files import (
+    atomic_folder,
+    check_regular_file,
+    make_folder,
+    read_lines,
+    recover_folders,
+    write_json,
+)
 from weitblick.common.locks import Interrupted, StopRequest
 from weitblick.common.logs import Logs
 from weitblick.common.process import World
@@ -56,7 +63,7 @@ def save_state(folder: Path, model: torch.nn.Module, optimiser: Optimiser, progr
 
 def load_state(folder: Path, model: torch.nn.Module, optimiser: Optimiser) -> Progress | None:
     """Restores the newest state; None where there is none."""
-    settle(folder)
+    recover_folders(folder)
     states = _states(folder)
     if not states:
         return None
@@ -68,7 +75,7 @@ def load_state(folder: Path, model: torch.nn.Module, optimiser: Optimiser) -> Pr
 
 def read_progress(state: Path) -> Progress:
     path = state / PROGRESS
-    check_plain(path)
+    check_regular_file(path)
     remedy = "delete the folder that it stands in: the stage goes on from the state before, or from its beginning"
     text = "\n".join(read_lines(path))
     progress = parse_json(Progress, text, path, remedy=remedy)

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from weitblick.common.errors import UserError, parse_json
-from weitblick.common.files import atomic_folder, check_files, check_plain, read_lines, sha256, write_json
+from weitblick.common.files import atomic_folder, check_files, check_regular_file, read_lines, sha256, write_json
 from weitblick.documents.document import Document
 from weitblick.text.base import TextPipeline
 
@@ -49,7 +49,7 @@ class CorpusStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         path = self.folder / "store.json"
-        check_plain(path)
+        check_regular_file(path)
         self.facts = parse_json(StoreFacts, "\n".join(read_lines(path)), path, remedy=REMEDY)
         self.documents = self._open("documents")
         self.offsets = {side: self._open(f"{side}.offsets") for side in SIDES}
@@ -57,7 +57,7 @@ class CorpusStore:
 
     def _open(self, name: str) -> np.ndarray:
         path = self.folder / f"{name}.npy"
-        check_plain(path)
+        check_regular_file(path)
         try:
             _check_header(path)
             array = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from weitblick.common.files import make_folder, settled_folder
+from weitblick.common.files import make_folder, recovered_folder
 from weitblick.common.locks import waiting_lock
 from weitblick.common.process import World
 from weitblick.model.document_model import DocumentModel
@@ -46,7 +46,7 @@ def translated_store(
     folder = cache / _cache_name(model, store, wanted)
     with waiting_lock(make_folder(cache) / f".{folder.name}.lock") if world.first else nullcontext():
         if world.first:
-            settled_folder(folder)
+            recovered_folder(folder)
         missing = bool(world.sum(torch.tensor([float(world.first and not folder.exists())])))
         if missing:
             if world.first:

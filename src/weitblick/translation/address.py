@@ -31,7 +31,7 @@ class Searcher(Protocol):
     @property
     def units(self) -> Sequence[Unit]: ...
     def targets(self) -> list[list[int]]: ...
-    def search_asked(
+    def search_variants(
         self, numbers: Sequence[int], sources: Sequence[list[int]], forbidden: tuple[int, ...] = ()
     ) -> list[list[Hypothesis]]:
         """All hypotheses of a search for some units with these sources, without forbidden words."""
@@ -86,7 +86,7 @@ class Address:
             return {}
         units = searcher.units
         sources = [[self.symbols[form], *units[number].source] for number, form in wanted.items()]
-        searched = searcher.search_asked(list(wanted), sources, forbidden)
+        searched = searcher.search_variants(list(wanted), sources, forbidden)
         return {
             number: sorted([*own, *found[number]], key=partial(self._rank, units[number], form))[: len(found[number])]
             for (number, form), own in zip(wanted.items(), searched, strict=True)

@@ -210,10 +210,10 @@ class _Batch:
         documents = self.documents.repeat_interleave(hypotheses)
         return Layout(torch.ones_like(documents), documents, self.positions.repeat_interleave(hypotheses))
 
-    def grew_from(self, rows: Tensor | None) -> None:
+    def continues_from(self, rows: Tensor | None) -> None:
         """The hypotheses of the next step come from these rows of this one; None: each from its own."""
         if self.best_states is not None:
-            self.best_states.grew_from(rows)
+            self.best_states.continues_from(rows)
 
 
 class _Greedy(_Batch):
@@ -243,7 +243,7 @@ class _Greedy(_Batch):
                 self.keep(staying)
                 self.cache.select_hypotheses(staying)
                 self.layout, tokens = self.step_layout(1), tokens[staying]
-            self.grew_from(staying)
+            self.continues_from(staying)
             self.tokens = tokens
         if self.best_states is not None:
             self.best_states.end(final_rows, lengths)
@@ -386,7 +386,7 @@ class _Search(_Batch):
             previous = self.sums.flatten().index_select(0, origins).view(sums.shape)
         else:
             previous = self.sums
-        self.grew_from(origins)
+        self.continues_from(origins)
         self.ids[:, :, step] = tokens
         self.words[:, :, step] = sums - previous
         self.sums, self.tokens = sums, tokens.flatten()

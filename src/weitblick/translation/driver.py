@@ -285,7 +285,7 @@ class Passes:
         changed = given | self.term_search.follow(self, given)
         return [changed.get(number, []) for number in range(len(found))]
 
-    def search_asked(
+    def search_variants(
         self, numbers: Sequence[int], sources: Sequence[list[int]], forbidden: tuple[int, ...] = ()
     ) -> list[list[Hypothesis]]:
         """All hypotheses of a search for some units with these sources, without forbidden words (see `address`)."""

@@ -39,7 +39,7 @@ class BestStates:
     def add(self, states: DecoderStates) -> None:
         self._steps.append(states)
 
-    def grew_from(self, rows: Tensor | None) -> None:
+    def continues_from(self, rows: Tensor | None) -> None:
         self._origins.append(rows)
 
     def end(self, last: Tensor, lengths: Tensor) -> None:

@@ -20,7 +20,7 @@ from weitblick.translation.translator import Translator, windows
 
 class Team:
     """The processes of `torchrun`, or one alone. The first calls `translations`, any number of times, and at the end
-    `dismiss`; the others call `follow`."""
+    `end_work`; the others call `work_for_first`."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class Team:
             for rank, share in enumerate(shares[1:], 1):
                 yield from _restore(share, _receive(rank, self.world))
 
-    def dismiss(self) -> None:
+    def end_work(self) -> None:
         for rank in range(1, self.world.size):
             _send(None, rank, self.world)
 
-    def follow(self) -> None:
-        """Translates what the first process hands out, until dismissed."""
+    def work_for_first(self) -> None:
+        """Translates what the first process hands out, until that ends."""
         while (share := _receive(0, self.world)) is not None:
             documents = [
                 Document(identity, tuple(Sentence(*fields) for fields in sentences)) for identity, sentences in share

@@ -107,7 +107,7 @@ class StreamState(Section):
     past: list[tuple[Id, list[Id], list[Id]]]
     confirmed: dict[Id, str]
 
-    def flaw(self, pipeline: TextPipeline) -> str | None:
+    def mismatch(self, pipeline: TextPipeline) -> str | None:
         """Why no stream with this pipeline has saved it; None if one may have."""
         sizes = len(pipeline.source_vocabulary), len(pipeline.target_vocabulary)
         for _, source, target in self.past:
@@ -215,8 +215,8 @@ class Stream:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise UserError(f"{place}: {first['msg']}", where=path, remedy="use a file that a stream saved") from None
-        if (flaw := state.flaw(self.pipeline)) is not None:
-            raise UserError(flaw, where=path, remedy="use a file that a stream of the same model saved")
+        if (mismatch := state.mismatch(self.pipeline)) is not None:
+            raise UserError(mismatch, where=path, remedy="use a file that a stream of the same model saved")
         if state.confirmed:
             self._check_confirming()
         self.end_document()

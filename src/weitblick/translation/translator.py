@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Unpack
 from weitblick.checkpoints.folder import CONFIG, load_model
 from weitblick.checkpoints.installed import default_model
 from weitblick.common.errors import UserError
-from weitblick.common.files import settled_folder
+from weitblick.common.files import recovered_folder
 from weitblick.common.process import resolve_device
 from weitblick.documents.document import Document, Sentence
 from weitblick.model.document_model import DocumentModel
@@ -75,7 +75,7 @@ class Translator:
         `quantize` computes with 8-bit integers on the CPU: faster on most processors (a warning says where not), and a
         little less exact.
         """
-        folder = default_model() if path is None else settled_folder(path)
+        folder = default_model() if path is None else recovered_folder(path)
         if not (folder / CONFIG).exists() and (folder / "best" / CONFIG).exists():
             raise UserError("is the folder of a run, not of a model", where=folder, remedy=f"name {folder / 'best'}")
         loaded = load_model(folder, resolve_device(device))

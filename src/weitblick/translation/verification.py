@@ -5,7 +5,7 @@ as they went in. A sentence is searched again only if, at some step of the trans
 probable once context is read. With greedy search that is exact.
 
 With a beam, what is behind at one step may be before at the end, and what is before may lose: there a sentence is
-searched again if context brings another word near to its own at some step (`brought_near`). A rival on another path
+searched again if context brings another word near to its own at some step (`caught_up`). A rival on another path
 than that of the first translation is missed, and so is what a beam changes elsewhere because all sums have changed a
 little (benchmarks/README.md has how often).
 """
@@ -89,11 +89,11 @@ def _steps_that_differ(before: WordDistribution, after: WordDistribution, labels
     differs = torch.zeros_like(steps, dtype=torch.bool)
     for rows in first.softmax.chunks():
         then, now = first.table(rows), second.table(rows)
-        differs[rows] = then.argmax(-1) != now.argmax(-1) if greedy else brought_near(then, now, own[rows])
+        differs[rows] = then.argmax(-1) != now.argmax(-1) if greedy else caught_up(then, now, own[rows])
     return steps[differs]
 
 
-def brought_near(before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
+def caught_up(before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
     """[n] where a word has gained on the label [n] between log-probabilities [n, V]: more than GAINED and half of what
     it is then behind, which is less than NEAR."""
     behind_before, behind = (table.gather(1, labels[:, None]) - table for table in (before, after))

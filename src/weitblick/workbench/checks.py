@@ -12,14 +12,14 @@ from typing import Any
 from weitblick.files.checks.findings import (
     LINE,
     LINES,
-    Checked,
+    CheckOptions,
     Finding,
     Ignored,
     Limits,
     MissedTerms,
     Row,
     missed_terms,
-    unignored,
+    without_ignored,
 )
 from weitblick.files.checks.languages import wrong_language
 from weitblick.files.checks.own_rules import OwnRule, OwnRules, check_rule
@@ -94,10 +94,10 @@ class Checks:
             for one in self.ignored(project)
             if one.document in (None, document)
         ]
-        how = Checked(self._languages.source, self._languages.target, self._missed(project), ignored=ignored)
+        how = CheckOptions(self._languages.source, self._languages.target, self._missed(project), ignored=ignored)
         only = None if position is None else [position + 1]
         chosen = rows if only is None else [row for row in rows if row.number in only]
-        own = unignored(self._own_rules(project).check(chosen, lenient=True), ignored)
+        own = without_ignored(self._own_rules(project).check(chosen, lenient=True), ignored)
         return sorted([*check(rows, how, only=only), *own], key=lambda finding: finding.row)
 
     def _hidden_signs(self, document: str) -> dict[int, tuple[str, ...]]:
@@ -130,7 +130,7 @@ class Checks:
         """Refuses a text with a character that the document's file could not hold, and names its place."""
         file = self._masks.of(document).file
         source = self._store.segment(document, position).source
-        for place, character in file.unholdable(target, source) if file is not None else ():
+        for place, character in file.unwritable(target, source) if file is not None else ():
             what = "a line end" if character in "\r\n" else name_of(character)
             raise Refused(
                 422,

@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 
 from weitblick.common.errors import UserError
-from weitblick.common.process import give_back
+from weitblick.common.process import release_free_memory
 from weitblick.documents.document import Document
 from weitblick.translation.document_job import DocumentJob, Finished
 from weitblick.translation.kept_states import KeptStates
@@ -221,7 +221,7 @@ class Engine:
                     with self._changed:
                         queue.append(task)
             if monotonic() - self._gave_back > GIVE_BACK_SECONDS:
-                give_back()
+                release_free_memory()
                 self._gave_back = monotonic()
 
     def _wait_to_regroup(self) -> None:

@@ -10,7 +10,7 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.explanation.explain import explain_translations
 from weitblick.explanation.influence import differences
 from weitblick.explanation.masked import named, with_names
-from weitblick.explanation.schema import DocumentTranslations, Explanation, Fetched
+from weitblick.explanation.schema import ApprovedWord, DocumentTranslations, Explanation
 from weitblick.explanation.storage import to_json
 from weitblick.memory.store import Memory
 from weitblick.text.base import TextPipeline
@@ -81,7 +81,7 @@ def _explained(
     )
 
 
-def _shown(fetched: Fetched, rows: Sequence[Segment], mask: RowMask, memory: MaskedMemory | None) -> Fetched:
+def _shown(fetched: ApprovedWord, rows: Sequence[Segment], mask: RowMask, memory: MaskedMemory | None) -> ApprovedWord:
     """Where a word was fetched, as people read it."""
     if fetched.sentence is not None:
         row, names = rows[fetched.sentence], mask.names(fetched.sentence)

@@ -19,7 +19,7 @@ from weitblick.common.errors import UserError
 from weitblick.documents.corpora.formats import write_documents
 from weitblick.documents.document import Document, Sentence
 from weitblick.files.blocks import Note
-from weitblick.files.encoding import name_of, unholdable
+from weitblick.files.encoding import name_of, unwritable
 from weitblick.files.formats import FORMATS, read_file
 from weitblick.files.masked_document import Align
 from weitblick.files.translatable_file import TranslatableFile
@@ -143,7 +143,7 @@ def _check_holdable(kind: str, documents: Sequence[Exported]) -> None:
                 continue
             comments = [("comment", one.text) for one in row.comments] if kind in ("xliff", "review") else []
             for side, text in (("source", row.source), ("translation", row.target), *comments):
-                for place, character in unholdable("docx" if kind == "review" else kind, text):
+                for place, character in unwritable("docx" if kind == "review" else kind, text):
                     raise Refused(
                         409,
                         f"{title}: the {side} of row {row.position + 1} has {name_of(character)} at character "

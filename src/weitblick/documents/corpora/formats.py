@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import STANDARD, text_writers
-from weitblick.common.imports import on_call
+from weitblick.common.imports import lazy
 from weitblick.documents.corpora.lines import (
     read_d_lines,
     read_docids,
@@ -50,7 +50,7 @@ class Format:
 
 
 def _lazy(name: str) -> Any:
-    return on_call(f"documents.corpora.{name}")
+    return lazy(f"documents.corpora.{name}")
 
 
 LINES, WITH_IDS, WITH_STARTS = "SOURCE [TARGET]", "SOURCE [TARGET] IDS", "SOURCE [TARGET] STARTS"

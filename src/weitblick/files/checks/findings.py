@@ -88,7 +88,7 @@ def missed_terms(glossary: Glossary) -> MissedTerms:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckOptions:
     """What rows are checked for: their languages (None: not known), terms, and what is ignored."""
 
     source_language: str | None = None
@@ -98,10 +98,10 @@ class Checked:
     ignored: Collection[Ignored] = field(default_factory=tuple)
 
 
-RowRule = Callable[[Row, Checked], Iterable[tuple[str, str]]]
+RowRule = Callable[[Row, CheckOptions], Iterable[tuple[str, str]]]
 """The words of one row that look wrong, each with what there is to say."""
 
 
-def unignored(findings: Iterable[Finding], ignored: Collection[Ignored]) -> Iterator[Finding]:
+def without_ignored(findings: Iterable[Finding], ignored: Collection[Ignored]) -> Iterator[Finding]:
     """Findings without those that are ignored."""
     return (finding for finding in findings if not any(one.covers(finding) for one in ignored))

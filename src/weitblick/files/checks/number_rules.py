@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from weitblick.common.characters import base_language
-from weitblick.files.checks.findings import Checked, Row
+from weitblick.files.checks.findings import CheckOptions, Row
 from weitblick.files.checks.numerals import Numeral, converted_number, misread, numerals, parts, unit_of
 
 Words = Iterator[tuple[str, str]]
@@ -20,7 +20,7 @@ IN_A_WORD = {"en": {2: "both twice second half", 1: "once first a an", 3: "third
 MOST_IN_WORDS = 12
 
 
-def numbers(row: Row, how: Checked) -> Words:
+def numbers(row: Row, how: CheckOptions) -> Words:
     """Numbers that are missing, new, or written by the other language's conventions."""
     if not row.target.strip():
         return
@@ -39,14 +39,14 @@ def numbers(row: Row, how: Checked) -> Words:
     yield from ((one.words, "is not in the source") for one in targets)
 
 
-def _misread(source: Numeral, how: Checked) -> str:
+def _misread(source: Numeral, how: CheckOptions) -> str:
     said = f"has the source's signs for thousands and decimals, and is another number in {how.target_language}"
     if how.source_language and how.target_language:
         said += f", which writes {converted_number(source.words, how.source_language, how.target_language)}"
     return said
 
 
-def dates(row: Row, how: Checked) -> Words:
+def dates(row: Row, how: CheckOptions) -> Words:
     """Dates and times that are others than in the source, each in its own notation."""
     if not row.target.strip():
         return
@@ -55,7 +55,7 @@ def dates(row: Row, how: Checked) -> Words:
         yield target.words, f"the source has {source.words}"
 
 
-def units(row: Row, how: Checked) -> Words:
+def units(row: Row, how: CheckOptions) -> Words:
     """The unit of a number, where both sides have one that is known."""
     ours = [one for one in numerals(row.source, how.source_language) if one.kind == "number"]
     theirs = [one for one in numerals(row.target, how.target_language) if one.kind == "number"]

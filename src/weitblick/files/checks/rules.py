@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from weitblick.common.characters import base_language
-from weitblick.files.checks.findings import FASTEST, LINE, LINES, Checked, Finding, Row, RowRule, unignored
+from weitblick.files.checks.findings import FASTEST, LINE, LINES, CheckOptions, Finding, Row, RowRule, without_ignored
 from weitblick.files.checks.number_rules import dates, numbers, units
 from weitblick.text.carried import carried_spans
 
@@ -37,20 +37,20 @@ BRACKETS = {"(": ")", "[": "]", "{": "}"}
 DOUBLE_QUOTES = re.compile('["“”„‟«»″]')
 
 
-def empty(row: Row, how: Checked) -> Words:
+def empty(row: Row, how: CheckOptions) -> Words:
     """A row without a translation."""
     if row.source.strip() and not row.target.strip():
         yield _short(row.source), "is not translated"
 
 
-def untranslated(row: Row, how: Checked) -> Words:
+def untranslated(row: Row, how: CheckOptions) -> Words:
     """A translation that is its source; names, codes and single words may be."""
     words = WORD.findall(_without_codes(row.source))
     if _same(row.source, row.target) and len(words) >= 3 and any(word.islower() for word in words):
         yield _short(row.target), "is the same as the source"
 
 
-def tags(row: Row, how: Checked) -> Words:
+def tags(row: Row, how: CheckOptions) -> Words:
     """Tags of the file, and those that are spelled out in a text."""
     sides = [_spelled(text, TAG) for text in (row.source, row.target)]
     if row.source_tags is not None and row.target_tags is not None:
@@ -58,38 +58,38 @@ def tags(row: Row, how: Checked) -> Words:
     yield from _differences(*sides)
 
 
-def placeholders(row: Row, how: Checked) -> Words:
+def placeholders(row: Row, how: CheckOptions) -> Words:
     """{name}, %s, ${name} and the like."""
     yield from _differences(_spelled(row.source, PLACEHOLDER), _spelled(row.target, PLACEHOLDER))
 
 
-def addresses(row: Row, how: Checked) -> Words:
+def addresses(row: Row, how: CheckOptions) -> Words:
     """E-mail and web addresses."""
     yield from _differences(_spelled(row.source, ADDRESS), _spelled(row.target, ADDRESS))
 
 
-def codes(row: Row, how: Checked) -> Words:
+def codes(row: Row, how: CheckOptions) -> Words:
     """Identifiers, file names and numbers with letters, which no language changes."""
     for code in _spelled(row.source, CODE, but=(TAG, PLACEHOLDER, ADDRESS, NO_CODE)):
         if code not in row.target:
             yield code, "is not in the translation"
 
 
-def terms(row: Row, how: Checked) -> Words:
+def terms(row: Row, how: CheckOptions) -> Words:
     """Terms of a glossary, whose inflected forms will do."""
     for source, target in _missed(row, how):
         if source != target:
             yield source, f"should be {target}"
 
 
-def kept(row: Row, how: Checked) -> Words:
+def kept(row: Row, how: CheckOptions) -> Words:
     """Terms that are not to be translated."""
     for source, target in _missed(row, how):
         if source == target:
             yield source, "should stay as it is"
 
 
-def doubled(row: Row, how: Checked) -> Words:
+def doubled(row: Row, how: CheckOptions) -> Words:
     """A word twice, where the source has none twice."""
     if DOUBLED.search(row.source):
         return
@@ -98,7 +98,7 @@ def doubled(row: Row, how: Checked) -> Words:
             yield found[0], "a word stands twice"
 
 
-def spaces(row: Row, how: Checked) -> Words:
+def spaces(row: Row, how: CheckOptions) -> Words:
     """Spaces at the edges, two in a row, before a sign."""
     if not row.target.strip():
         return
@@ -114,7 +114,7 @@ def spaces(row: Row, how: Checked) -> Words:
             yield found[0], "a space stands before the sign"
 
 
-def ending(row: Row, how: Checked) -> Words:
+def ending(row: Row, how: CheckOptions) -> Words:
     """The sign at the end: full stop, question mark, colon."""
     ours, theirs = _end_of(row.source), _end_of(row.target)
     if ours != theirs and row.source.strip() and row.target.strip():
@@ -125,7 +125,7 @@ def ending(row: Row, how: Checked) -> Words:
         )
 
 
-def brackets(row: Row, how: Checked) -> Words:
+def brackets(row: Row, how: CheckOptions) -> Words:
     """Brackets that do not open or close as in the source."""
     sides = [_without_codes(text) for text in (row.source, row.target)]
     if not row.target.strip():
@@ -137,7 +137,7 @@ def brackets(row: Row, how: Checked) -> Words:
             yield f"{opening}{closing}", f"the source has {said[0]}, the translation {said[1]}"
 
 
-def quotes(row: Row, how: Checked) -> Words:
+def quotes(row: Row, how: CheckOptions) -> Words:
     """Quotation marks, of whatever kind: as many as in the source."""
     sides = [len(DOUBLE_QUOTES.findall(_without_codes(text))) for text in (row.source, row.target)]
     if sides[0] != sides[1] and row.target.strip() and (sides[1] % 2 or not all(sides)):
@@ -145,7 +145,7 @@ def quotes(row: Row, how: Checked) -> Words:
         yield mark[0] if mark else '"', f"the source has {sides[0]} quotation marks, the translation {sides[1]}"
 
 
-def length(row: Row, how: Checked) -> Words:
+def length(row: Row, how: CheckOptions) -> Words:
     """What does not fit: too many characters, and in subtitles too long lines, too many of them, or too fast."""
     limits = row.limits
     most = (limits.characters if limits else None) or how.longest
@@ -189,7 +189,7 @@ OTHER_RULES = ("same-source", "same-target", "language")
 """Rules that look at several rows: see `compare_rows` and `languages.wrong_language`."""
 
 
-def check(rows: Sequence[Row], how: Checked, *, only: Collection[int] | None = None) -> list[Finding]:
+def check(rows: Sequence[Row], how: CheckOptions, *, only: Collection[int] | None = None) -> list[Finding]:
     """All findings, in the order of the rows; with `only`, those of some rows, which are compared with all of them."""
     found = [
         Finding(row.number, rule, words, message)
@@ -199,10 +199,10 @@ def check(rows: Sequence[Row], how: Checked, *, only: Collection[int] | None = N
         for words, message in look(row, how)
     ]
     found += [finding for finding in compare_rows(rows, how) if only is None or finding.row in only]
-    return sorted(unignored(found, how.ignored), key=lambda finding: finding.row)
+    return sorted(without_ignored(found, how.ignored), key=lambda finding: finding.row)
 
 
-def compare_rows(rows: Sequence[Row], how: Checked) -> Iterator[Finding]:
+def compare_rows(rows: Sequence[Row], how: CheckOptions) -> Iterator[Finding]:
     """The same source with different translations, and the same translation of different sources."""
     by_source: defaultdict[str, list[Row]] = defaultdict(list)
     by_target: defaultdict[str, list[Row]] = defaultdict(list)
@@ -223,11 +223,11 @@ def compare_rows(rows: Sequence[Row], how: Checked) -> Iterator[Finding]:
                 yield Finding(row.number, "same-target", _short(row.target), words)
 
 
-def _missed(row: Row, how: Checked) -> Iterable[tuple[str, str]]:
+def _missed(row: Row, how: CheckOptions) -> Iterable[tuple[str, str]]:
     return how.missed_terms(row.source, row.target) if how.missed_terms and row.target.strip() else ()
 
 
-def _language(how: Checked) -> str:
+def _language(how: CheckOptions) -> str:
     return base_language(how.target_language) if how.target_language else ""
 
 
