@@ -100,11 +100,6 @@ class SentenceCompleter:
         self._passes = Passes(self.model, self.units, options, kept=kept)
         self._terms = translator.term_search(options)
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether the sentence can be completed: it has words, and is not translated in parts."""
-        return self.number is not None
-
     def prepare(self) -> Iterator[None]:
         """All that is the same for every beginning, with a pause wherever others may come in."""
         if self.number is None:
