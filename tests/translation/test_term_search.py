@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from tiny_models import SOURCES, name, tiny_pipeline, tiny_translation_model
@@ -9,14 +10,22 @@ from tiny_models import SOURCES, name, tiny_pipeline, tiny_translation_model
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory.terms import Term, Terms
 from weitblick.model.context import Sources
-from weitblick.translation.alignment import align_by_place
+from weitblick.translation.alignment import Alignment, align_by_place
 from weitblick.translation.document_job import DocumentJob
 from weitblick.translation.forced import Forced, continuing_pieces
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import search_batch
 from weitblick.translation.term_alternatives import WORDS_BEHIND, best_candidates
 from weitblick.translation.term_cases import TermCase
-from weitblick.translation.term_places import Candidate, TermPlace, agrees, candidates, with_number, with_other_endings
+from weitblick.translation.term_places import (
+    Candidate,
+    Part,
+    TermPlace,
+    agrees,
+    candidates,
+    with_number,
+    with_other_endings,
+)
 from weitblick.translation.term_scorer import TermScorer
 from weitblick.translation.term_search import TermSearch
 from weitblick.translation.translator import Translator
@@ -252,6 +261,46 @@ def test_a_place_has_its_article() -> None:
     assert target[place.article :].startswith("der")
 
 
+def said_at(place: TermPlace, *forms: str) -> set[str]:
+    return {one.text for one in candidates(place, forms, False, "de")}
+
+
 def test_a_part_of_a_compound_is_replaced() -> None:
-    place = TermPlace("Die Kabeljaubestände sinken.", 4, 20, 0, (), True)
-    assert "Die Dorschbestände sinken." in {one.text for one in candidates(place, ["Dorsch", "Dorsche"], False, "de")}
+    place = TermPlace("Die Kabeljaubestände sinken.", 4, 20, 0, (), True, "first")
+    assert said_at(place, "Dorsch", "Dorsche") >= {"Die Dorschbestände sinken."}
+    text = "Die Entscheidung des Überwachungsausschusses ist endgültig."
+    found = said_at(TermPlace(text, 21, 44, 17, (), True, "last"), "Kommission", "Kommissionen")
+    assert "Die Entscheidung der Überwachungskommission ist endgültig." in found
+    assert not any("Kommissions" in one for one in found)
+
+
+@pytest.mark.parametrize("part", [None, "first", "last"])
+@pytest.mark.parametrize("word", ["Ausschusses", "Vorschlags", "Beitrags"])
+def test_what_is_no_compound_is_replaced_as_a_whole(word: str, part: Part | None) -> None:
+    text = f"Die Stellungnahme des {word} kam spät."
+    place = TermPlace(text, 22, 22 + len(word), 18, (), part is not None, part)
+    offered = candidates(place, ["Kommission"], False, "de")
+    assert {one.form for one in offered} == {"Kommission"}
+    assert "Die Stellungnahme der Kommission kam spät." in {one.text for one in offered}
+
+
+@pytest.mark.parametrize(
+    ("source", "term", "other", "part"),
+    [
+        ("the audit committee decides", "committee", "audit", "last"),
+        ("the committee on budgets decides", "committee", "budgets", "last"),
+        ("the cod quota falls", "cod", "quota", "first"),
+        ("the quota for cod falls", "cod", "quota", "first"),
+        ("the quota for cod falls", "quota", "cod", "last"),
+    ],
+)
+def test_which_part_of_a_compound_stands_for_a_term(source: str, term: str, other: str, part: str) -> None:
+    target, words = "das Zwillingswort ist da", source.split()
+    weights = np.full((4, len(words)), 0.02)
+    weights[1, [words.index(term), words.index(other)]] = 0.5, 0.4
+    starts = [source.index(word) for word in words]
+    spans = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=True))
+    alignment = Alignment(spans, ((0, 3), (4, 17), (18, 21), (22, 24)), weights)
+    place = TermPlace.of(target, source.index(term), source.index(term) + len(term), alignment, "de")
+    assert place is not None
+    assert (place.words, place.shared, place.part) == ("Zwillingswort", True, part)
