@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,10 +28,8 @@ from weitblick.model.concatenation import SOURCE_SEPARATOR, Concatenation
 from weitblick.model.context import Context, Sources
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.output import Pointer
-from weitblick.model.transformer import Transformer
 from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis, SearchOptions
-from weitblick.translation.forced import Forced
 from weitblick.translation.kept_states import BestStates, KeptStates, TranslationStates, encode_sources
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import (
@@ -43,24 +41,11 @@ from weitblick.translation.searching import (
     search_batch,
     without_separators,
 )
-from weitblick.translation.shared_beginnings import score_alternatives
 from weitblick.translation.verification import Verification, changed_by_context, is_greedy, worth_verifying
 
 if TYPE_CHECKING:
     from weitblick.translation.address import Address
     from weitblick.translation.term_search import TermSearch
-
-
-BEAM_OF_RESTS = 2
-"""Hypotheses of a sentence whose beginning is given."""
-
-
-class Reading(NamedTuple):
-    """weights [Wt, Ws]: attention of the words of a target to those of its source; states [Wt + 1, d]: the decoder's
-    at each step, which the output projection reads."""
-
-    weights: np.ndarray
-    states: Tensor
 
 
 Found = dict[int, list[Hypothesis]]
@@ -302,8 +287,6 @@ class Passes:
                 found.update(zip(batch, hypotheses, strict=True))
         return [found[index] for index in range(len(numbers))]
 
-    # What a search for terms asks of the passes (see `term_search`).
-
     @torch.no_grad()
     def score(
         self,
@@ -325,35 +308,6 @@ class Passes:
             found += [row.tolist() for row in values.split(target.layout.host_lengths)]
         return found
 
-    def score_alternatives(
-        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
-    ) -> list[float]:
-        """Log-probabilities of some targets without their ends, each of the unit with this number, from the words on
-        that are not `begun`; without context and pointer. Many targets of a unit begin alike."""
-        model = self.model.sentence
-        if isinstance(model, Transformer):
-            return score_alternatives(model, self.sources, self.encoder_states, numbers, targets, begun)
-        scores = self.score(numbers, targets, alone=True)
-        return [sum(words[first:-1]) for words, first in zip(scores, begun, strict=True)]
-
-    @torch.no_grad()
-    def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> list[Reading]:
-        """What the sentence model reads and thinks at every word of some targets, each of the unit with this number."""
-        found: list[Reading] = []
-        for chosen, own in self._parts(numbers, targets):
-            source = self.sources.pack(chosen)
-            target = self.sources.choose(chosen).pack_targets(range(len(own)), own)
-            encoded = self.encoder_states.index_select(0, self.sources.rows(chosen))
-            layouts = target.layout, encoded, source.layout
-            states, weights = self.model.sentence.decode_with_weights(target.tokens, *layouts)
-            rows, steps = weights.float().cpu().numpy(), states.final.split(target.layout.host_lengths)
-            for place, (number, ids, own_steps) in enumerate(zip(chosen, own, steps, strict=True)):
-                length = len(self.sources.ids[number])  # with a symbol before it, if one asks for a form of address
-                found.append(
-                    Reading(rows[place, : len(ids), length - len(self.units[number].source) : length], own_steps)
-                )
-        return found
-
     def _parts(
         self, numbers: Sequence[int], targets: Sequence[Sequence[int]]
     ) -> Iterator[tuple[list[int], list[Sequence[int]]]]:
@@ -363,31 +317,6 @@ class Passes:
         ]
         for part in Sources(targets, [0] * len(targets), [0] * len(targets)).parts(np.array(sizes)):
             yield [numbers[n] for n in part], [targets[n] for n in part]
-
-    @torch.no_grad()
-    def search_from(
-        self,
-        numbers: Sequence[int],
-        prefixes: Sequence[Sequence[int]],
-        scores: Sequence[Sequence[float]],
-        ends: Sequence[bool],
-        barred: Tensor,
-    ) -> list[list[Hypothesis]]:
-        """Hypotheses that begin with these words, each of the unit with this number; scores: the log-probabilities of
-        these words; ends, barred: as of `Forced`."""
-        readers = self.readers.choose(numbers)
-        states = self.encoder_states.index_select(0, self.readers.rows(numbers))
-        context, search = self.with_pointer(self.context), self.options.search
-        search = replace(search, beam=min(search.beam, BEAM_OF_RESTS), n_best=1)
-        found: Found = {}
-        for batch in batches_by_length(readers, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
-            given = [prefixes[n] for n in batch], [scores[n] for n in batch], [ends[n] for n in batch]
-            forced = Forced.of(*given, barred)
-            hypotheses = search_batch(
-                self.model, readers, batch, states, context, self.options, search, forced=forced
-            )  # fmt: skip
-            found.update(zip(batch, hypotheses, strict=True))
-        return [found[index] for index in range(len(numbers))]
 
     def _search(self, batch: Sequence[int], search: SearchOptions) -> None:
         context = self.with_pointer(self.context)
