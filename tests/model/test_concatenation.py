@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from weitblick.checkpoints.folder import build, load_model
+from weitblick.common.errors import UserError
 from weitblick.common.recipe import ContextSection, ModelSection
 from weitblick.common.recipe_files import load_recipe
 from weitblick.documents.discourse.generator import generate, write_corpus
@@ -95,6 +96,11 @@ def test_every_sentence_has_a_translation_without_separators(integration: str) -
     assert all(own and own[0].ids for own in found)
     if integration == "decoder":
         assert all(TARGET_SEPARATOR not in own[0].ids or set(own[0].ids) == {TARGET_SEPARATOR} for own in found)
+
+
+def test_what_it_cannot_follow_is_refused() -> None:
+    with pytest.raises(UserError, match="formality"):
+        translate_units(model("encoder"), [Unit(0, 0, 0, "", [10])], TranslationOptions(formality="formal"))
 
 
 @pytest.mark.parametrize("integration", ["encoder", "decoder"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from tiny_models import SOURCES, name, tiny_pipeline, tiny_translation_model
@@ -9,12 +10,23 @@ from tiny_models import SOURCES, name, tiny_pipeline, tiny_translation_model
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory.terms import Term, Terms
 from weitblick.model.context import Sources
-from weitblick.translation.alignment import align_by_place
+from weitblick.translation.alignment import Alignment, align_by_place
 from weitblick.translation.document_job import DocumentJob
 from weitblick.translation.forced import Forced, continuing_pieces
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import search_batch
-from weitblick.translation.term_places import TermPlace, agrees, candidates, with_number, with_other_endings
+from weitblick.translation.term_alternatives import WORDS_BEHIND, best_candidates
+from weitblick.translation.term_cases import TermCase
+from weitblick.translation.term_places import (
+    Candidate,
+    Part,
+    TermPlace,
+    agrees,
+    candidates,
+    with_number,
+    with_other_endings,
+)
+from weitblick.translation.term_scorer import TermScorer
 from weitblick.translation.term_search import TermSearch
 from weitblick.translation.translator import Translator
 
@@ -81,9 +93,10 @@ def test_scores_of_a_search_are_those_of_forced_decoding() -> None:
     prefixes = ours.pipeline.encode_target(["Der Bericht", "Es"])
     with torch.no_grad():
         scores = job.passes.score([0, 1], prefixes)
-        found = job.passes.search_from([0, 1], prefixes, scores, [True, False], barred)
+        scorer = TermScorer(job.passes)
+        found = scorer.search_from([0, 1], prefixes, scores, [True, False], barred)
         words = job.passes.score([0, 1], [own[0].ids for own in found])
-        later = job.passes.score_alternatives([0, 1], [own[0].ids for own in found], [1, 2])
+        later = scorer.score_alternatives([0, 1], [own[0].ids for own in found], [1, 2])
     assert [sum(own) for own in words] == pytest.approx([own[0].log_probability for own in found], abs=1e-3)
     assert [own[0].word_log_probabilities for own in found] == [pytest.approx(own, abs=1e-3) for own in words]
     assert later == pytest.approx([sum(own[first:-1]) for own, first in zip(words, (1, 2), strict=True)], abs=1e-3)
@@ -101,8 +114,76 @@ def test_alternatives_that_begin_alike_are_scored_as_each_alone(architecture: st
     numbers, rows = [0] * 5 + [1] * 3, ours.pipeline.encode_target(texts)
     begun = [1, 1, 0, 1, 0, 2, 2, 2]
     alone = [job.passes.score([n], [row], alone=True)[0] for n, row in zip(numbers, rows, strict=True)]
-    found = job.passes.score_alternatives(numbers, rows, begun)
-    assert found == pytest.approx([sum(own[n:-1]) for own, n in zip(alone, begun, strict=True)], abs=1e-4)
+    scorer = TermScorer(job.passes)
+    wanted = [sum(own[n:-1]) for own, n in zip(alone, begun, strict=True)]
+    first = scorer.score_alternatives(numbers[::2], rows[::2], begun[::2])
+    assert first == pytest.approx(wanted[::2], abs=1e-4)
+    assert scorer.score_alternatives(numbers, rows, begun) == pytest.approx(wanted, abs=1e-4)  # behind what is known
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "ssru"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+def test_the_rest_of_a_translation_is_scored_as_in_the_whole(variant: dict[str, str], architecture: str) -> None:
+    ours = translator(variant, architecture)
+    document = Document("1", (Sentence("The report was read."), Sentence("Where is the house?")))
+    job = DocumentJob(ours, document, TranslationOptions())
+    for _ in job.prepare():
+        pass
+    rows = ours.pipeline.encode_target(["Der Bericht wurde verlesen.", "Wo ist das Haus?", "Der Bericht war falsch."])
+    numbers, begun = [0, 1, 0], [2, 0, 1]
+    with torch.no_grad():
+        whole = job.passes.score(numbers, rows)
+    found = TermScorer(job.passes).score(numbers, rows, begun)
+    assert [len(own) for own in found] == [len(row) + 1 - n for row, n in zip(rows, begun, strict=True)]
+    for own, every, first in zip(found, whole, begun, strict=True):
+        assert own == pytest.approx(every[first:], abs=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "ssru"])
+def test_reading_again_gives_the_same_attention_and_states(architecture: str) -> None:
+    ours = translator(VARIANTS[0], architecture)
+    document = Document("1", (Sentence("The report was read."), Sentence("Where is the house?")))
+    job = DocumentJob(ours, document, TranslationOptions())
+    for _ in job.prepare():
+        pass
+    rows, passes = ours.pipeline.encode_target(["Der Bericht wurde verlesen.", "Wo ist das Haus?"]), job.passes
+    scorer = TermScorer(passes)
+    scorer.score_alternatives([0, 1], [rows[0][:2], rows[1][:3]], [0, 0])
+    readings = scorer.read([0, 1], rows)
+    for number, (reading, row) in enumerate(zip(readings, rows, strict=True)):
+        source, target = passes.sources.pack([number]), passes.sources.choose([number]).pack_targets([0], [row])
+        encoded = passes.encoder_states[passes.sources.rows([number])]
+        with torch.no_grad():
+            sentence = ours.model.sentence
+            states, weights = sentence.decode_with_weights(target.tokens, target.layout, encoded, source.layout)
+        torch.testing.assert_close(reading.states, states.final, atol=1e-5, rtol=1e-4)
+        own = torch.from_numpy(reading.weights)
+        torch.testing.assert_close(own, weights[0, : own.shape[0], : own.shape[1]], atol=1e-5, rtol=1e-4)
+
+
+def test_candidates_that_cannot_win_are_not_read_to_their_end() -> None:
+    ours = translator(VARIANTS[0])
+    document = Document("1", (Sentence("The report was read."), Sentence("Where is the house?")))
+    job = DocumentJob(ours, document, TranslationOptions())
+    for _ in job.prepare():
+        pass
+    said = ["Bericht", "Haus", "Montag", "Ausschuss", "Bank", "Zahlen"]
+    penalties = [0.0, 0.3, 0.1, 80.0, 0.2, 0.0]
+    pairs = list(zip(said, penalties, strict=True))
+    places = [("Der ", " wurde verlesen."), ("Wo ist das ", " ? Es ist nahe.")]
+    offered = [
+        [Candidate(before, "", (), word, rest, len(before), penalty=penalty) for word, penalty in pairs]
+        for before, rest in places
+    ]
+    cases = [TermCase(number, number, text, [], []) for number, text in enumerate(document.sources)]
+    best = best_candidates(TermScorer(job.passes), ours.pipeline, cases, offered, [1, 3])
+    for number, (own, wanted) in enumerate(zip(offered, (1, 3), strict=True)):
+        rows = ours.pipeline.encode_target([one.until(WORDS_BEHIND) for one in own])
+        with torch.no_grad():
+            scores = job.passes.score([number] * len(rows), rows, alone=True)
+        costs = {one.form: one.penalty - sum(words[:-1]) for one, words in zip(own, scores, strict=True)}
+        assert [one.form for one in best[number]][:wanted] == sorted(costs, key=lambda form: costs[form])[:wanted]
+    assert len(best[0]) < len(said)
 
 
 def test_several_terms_of_a_sentence_are_said_at_once() -> None:
@@ -180,6 +261,46 @@ def test_a_place_has_its_article() -> None:
     assert target[place.article :].startswith("der")
 
 
+def said_at(place: TermPlace, *forms: str) -> set[str]:
+    return {one.text for one in candidates(place, forms, False, "de")}
+
+
 def test_a_part_of_a_compound_is_replaced() -> None:
-    place = TermPlace("Die Kabeljaubestände sinken.", 4, 20, 0, (), True)
-    assert "Die Dorschbestände sinken." in {one.text for one in candidates(place, ["Dorsch", "Dorsche"], False, "de")}
+    place = TermPlace("Die Kabeljaubestände sinken.", 4, 20, 0, (), True, "first")
+    assert said_at(place, "Dorsch", "Dorsche") >= {"Die Dorschbestände sinken."}
+    text = "Die Entscheidung des Überwachungsausschusses ist endgültig."
+    found = said_at(TermPlace(text, 21, 44, 17, (), True, "last"), "Kommission", "Kommissionen")
+    assert "Die Entscheidung der Überwachungskommission ist endgültig." in found
+    assert not any("Kommissions" in one for one in found)
+
+
+@pytest.mark.parametrize("part", [None, "first", "last"])
+@pytest.mark.parametrize("word", ["Ausschusses", "Vorschlags", "Beitrags"])
+def test_what_is_no_compound_is_replaced_as_a_whole(word: str, part: Part | None) -> None:
+    text = f"Die Stellungnahme des {word} kam spät."
+    place = TermPlace(text, 22, 22 + len(word), 18, (), part is not None, part)
+    offered = candidates(place, ["Kommission"], False, "de")
+    assert {one.form for one in offered} == {"Kommission"}
+    assert "Die Stellungnahme der Kommission kam spät." in {one.text for one in offered}
+
+
+@pytest.mark.parametrize(
+    ("source", "term", "other", "part"),
+    [
+        ("the audit committee decides", "committee", "audit", "last"),
+        ("the committee on budgets decides", "committee", "budgets", "last"),
+        ("the cod quota falls", "cod", "quota", "first"),
+        ("the quota for cod falls", "cod", "quota", "first"),
+        ("the quota for cod falls", "quota", "cod", "last"),
+    ],
+)
+def test_which_part_of_a_compound_stands_for_a_term(source: str, term: str, other: str, part: str) -> None:
+    target, words = "das Zwillingswort ist da", source.split()
+    weights = np.full((4, len(words)), 0.02)
+    weights[1, [words.index(term), words.index(other)]] = 0.5, 0.4
+    starts = [source.index(word) for word in words]
+    spans = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=True))
+    alignment = Alignment(spans, ((0, 3), (4, 17), (18, 21), (22, 24)), weights)
+    place = TermPlace.of(target, source.index(term), source.index(term) + len(term), alignment, "de")
+    assert place is not None
+    assert (place.words, place.shared, place.part) == ("Zwillingswort", True, part)

@@ -56,6 +56,14 @@ def test_greedy_translations_are_those_of_a_whole_second_pass(
     assert verified.document.targets == whole.document.targets
 
 
+def test_progress_counts_every_sentence_in_both_passes_also_what_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    counts = searched(monkeypatch)
+    with searching.reporting(done.append):
+        next(Translator(model([5]), tiny_pipeline()).translations([DOCUMENT], beam=2))
+    assert sum(counts) < sum(done) == 2 * sum(counts[:1])  # one batch holds the whole document
+
+
 def test_only_what_changes_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     one = model([5])
     with torch.no_grad():

@@ -43,3 +43,21 @@ def test_an_approved_translation_and_a_term(story: Story) -> None:
     story.until(lambda: "Komitee" in story.text(2))
     assert "Because of the term committee = Komitee (approved term)" in look_at(story, 2, "Komitee")
     assert page.locator(".researchers").count() == 1
+
+
+def test_a_word_is_credited_to_the_approved_row_that_it_comes_from(story: Story) -> None:
+    """Two rows say it; the one whose approval has changed this row is the reason, not the one that is looked at most."""
+    story.open_text()
+    with story.program() as client:
+        focus = {"position": 3, "writer": "program"}  # as if somebody wrote there: the model leaves the row alone
+        assert client.post(f"{story.path}/focus", json=focus).status_code == 204
+        story.put(0, "Die Fangquoten sind fertig.", "confirmed")
+        story.until(lambda: "Fangquoten" in story.text(2))
+        story.page.wait_for_timeout(500)
+        assert client.post(f"{story.path}/focus", json={**focus, "position": None}).status_code == 204
+    story.put(2, "Der Ausschuss hat die Fangquoten angenommen.", "confirmed")
+    story.until(lambda: "Fangquoten" in story.text(3))
+    said = look_at(story, 3, "Fangquoten").partition("For researchers")[0]
+    assert "from an approved translation (row 3" in said
+    assert "Because row" not in said
+    assert "row 1" not in said

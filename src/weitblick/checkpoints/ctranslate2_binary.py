@@ -80,12 +80,12 @@ class Variables:
         if values.dtype not in (np.int8, np.int16):
             return values.astype(np.float32)
         scale = self._scale(found, values)
-        return values.astype(np.float32) / scale.reshape(-1, *[1] * (values.ndim - 1) if scale.size > 1 else ())
+        return values.astype(np.float32) / scale.reshape(-1, *[1] * (values.ndim - 1))
 
     def _scale(self, name: str, values: np.ndarray) -> np.ndarray:
         scale = self.stored.get(f"{name}{SCALE}")
         if scale is None and values.dtype == np.int16:
-            return np.float32(SCALE_OF_16_BITS)
+            return np.array(SCALE_OF_16_BITS, np.float32)
         if scale is None or scale.size not in (1, len(values)):
             raise UserError(f"{name!r} has no scale for each of its rows", where=self.path, remedy=REMEDY)
         scale = scale.astype(np.float32)

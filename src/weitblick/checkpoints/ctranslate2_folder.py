@@ -84,7 +84,7 @@ def read_ctranslate2_folder(folder: Path) -> MarianFolder:
     tokens = _vocabularies(folder, tensors)
     rows = _rows(tokens, settings, folder)
     tables = [tensors[f"model.{side}.embed_tokens.weight"] for side in ("encoder", "decoder")]
-    one = tokens[0] is tokens[1] and np.array_equal(*tables)
+    one = tokens[0] is tokens[1] and np.array_equal(tables[0], tables[1])
     config |= {
         "vocab_size": len(tables[0]),
         "decoder_vocab_size": len(tables[1]),

@@ -90,7 +90,7 @@ class Layers:
                 where=self.variables.path,
             )
         bias = self._bias(theirs, len(weight))
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for number, part in enumerate(parts):
             rows = slice(number * self.d, (number + 1) * self.d)
             found |= {f"{ours}.{part}_proj.weight": weight[rows], f"{ours}.{part}_proj.bias": bias[rows]}

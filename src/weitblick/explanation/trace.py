@@ -141,7 +141,7 @@ class ForcedDecoding:
         if self._states is not None and self.model.provider is self.model.sentence:
             chosen = list(self._rows)
             offered.add(chosen, [self.targets[index] for index in chosen], self._states)
-        return offered.context(translations, None)
+        return offered.context(translations)
 
 
 WEIGHT_ELEMENTS = 4_000_000

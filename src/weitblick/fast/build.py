@@ -50,12 +50,12 @@ def wanted() -> str:
 def library_path() -> Path | None:
     """Where the library for this source and this processor is, or would be; None for a user without a home."""
     texts = [path.read_text(encoding="utf-8") for path in (*_sources(), *sorted(FOLDER.glob("*.h")))]
-    told = "\n".join([*texts, *_options(), platform.machine(), _processor()])
+    fingerprinted = "\n".join([*texts, *_options(), platform.machine(), _processor()])
     try:
         cache = SYSTEM.cache_folder()
     except RuntimeError:
         return None
-    return cache / f"kernels-{hashlib.sha256(told.encode()).hexdigest()[:16]}.so"
+    return cache / f"kernels-{hashlib.sha256(fingerprinted.encode()).hexdigest()[:16]}.so"
 
 
 def _options() -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def choose_words(
     values, ends = torch.empty(rows, count), torch.empty(rows)
     ids = torch.empty(rows, count, dtype=torch.long)
     asked = ids.new_empty(rows, 0) if asked is None else asked.contiguous()
-    told = torch.empty(asked.shape)
+    asked_values = torch.empty(asked.shape)
     room = (
         torch.empty(0 if quick is None else rows * inner, dtype=torch.uint8),
         torch.empty(rows),
@@ -79,7 +79,7 @@ def choose_words(
         *(torch.empty(strips * rows) for _ in range(2)),
         values,
         ends,
-        told,
+        asked_values,
         ids,
     )
     words = len(weight)
@@ -101,7 +101,7 @@ def choose_words(
     kernels.call.choose_of_layer(
         byref(layer), address(states, shape=(rows, layer.inner)), byref(request), byref(found), parts
     )
-    return values, ids, ends, told
+    return values, ids, ends, asked_values
 
 
 def packed_output(softmax: Softmax) -> PackedIntegers | None:

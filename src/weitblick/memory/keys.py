@@ -110,7 +110,7 @@ class Reader:
 NOTHING = Reader((), (), (), ())
 
 
-class Bank:
+class ApprovedPlaces:
     """P places of approved translations and, behind them, one that is empty.
 
     starts, lengths [pairs] of their places        width  the longest
@@ -239,7 +239,7 @@ MOVING = 0.75
 class PlainPointer:
     """A batch's places are gathered when it begins; while its sentences are decoded they are kept as its layout is."""
 
-    def __init__(self, pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader]) -> None:
+    def __init__(self, pointer: MemoryPointer, bank: ApprovedPlaces, readers: Mapping[Place, Reader]) -> None:
         self.pointer, self.bank, self.readers = pointer, bank, readers
         self._layout: Layout | None = None
         self._rows: list[Place] = []

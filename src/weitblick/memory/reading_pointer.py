@@ -18,7 +18,7 @@ from torch import Tensor
 from weitblick.fast.kernels import kernels_for
 from weitblick.fast.pointer import PlaceTables, PointerKernels, pointer_kernels
 from weitblick.memory.bounds import SourceWords, TargetWord, needed_words
-from weitblick.memory.keys import ApprovedKeys, Bank, Place, PlainPointer, Reader
+from weitblick.memory.keys import ApprovedKeys, ApprovedPlaces, Place, PlainPointer, Reader
 from weitblick.memory.pointer import (
     BROKEN_OFF,
     CARRIED_ON,
@@ -43,7 +43,7 @@ class CompiledPointer:
     """Of some sentences, the readers, to the pairs of a bank."""
 
     def __init__(
-        self, kernels: PointerKernels, pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader]
+        self, kernels: PointerKernels, pointer: MemoryPointer, bank: ApprovedPlaces, readers: Mapping[Place, Reader]
     ) -> None:
         self.kernels, self.pointer = kernels, pointer
         self._numbers = {place: number for number, (place, own) in enumerate(readers.items()) if own.numbers}
@@ -85,7 +85,7 @@ class CompiledPointer:
             self._readers = readers if layout.longest == 1 else readers[layout.sentence]
 
 
-def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader], lanes: int) -> PlaceTables:
+def _tables(pointer: MemoryPointer, bank: ApprovedPlaces, readers: Mapping[Place, Reader], lanes: int) -> PlaceTables:
     index, starts = _filled_up(bank, lanes)
     inside = bank.inside[index]
     keys = bank.levels.index_select(0, index).unflatten(0, (-1, lanes)).transpose(1, 2)  # [P / lanes, k, lanes]
@@ -108,7 +108,7 @@ def _tables(pointer: MemoryPointer, bank: Bank, readers: Mapping[Place, Reader],
     return PlaceTables(tables, candidates, bank.width, SHARPNESS, chosen)
 
 
-def _open_table(bank: Bank, readers: Mapping[Place, Reader]) -> Tensor | None:
+def _open_table(bank: ApprovedPlaces, readers: Mapping[Place, Reader]) -> Tensor | None:
     """[candidates of all readers, width] which places of each are open; None if all are."""
     rows = [own for reader in readers.values() for own in bank.open_of(reader)]
     if all(own.all() for own in rows):
@@ -119,7 +119,7 @@ def _open_table(bank: Bank, readers: Mapping[Place, Reader]) -> Tensor | None:
     return table
 
 
-def _filled_up(bank: Bank, lanes: int) -> tuple[Tensor, Tensor]:
+def _filled_up(bank: ApprovedPlaces, lanes: int) -> tuple[Tensor, Tensor]:
     """Every pair filled up to whole vectors: which place of the bank stands at each place now, the empty one behind
     the last of a pair; and where pairs start now."""
     room = (bank.lengths + lanes - 1) // lanes * lanes
@@ -188,7 +188,7 @@ class Approved:
     ) -> None:
         """`origins`: whatever the caller wants to be told of an approved translation that a word came from."""
         self.pointer, self.readers, self.origins = pointer, readers, origins
-        self._bank = Bank(approved, pointer)
+        self._bank = ApprovedPlaces(approved, pointer)
         self._compiled: CompiledPointer | None = None
 
     def point(self, states: DecoderStates, words: WordDistribution, target: Packed) -> Pointed | None:

@@ -114,13 +114,6 @@ class Memory:
         files = [_spread(pairs, FEW) for pairs in list(latest.values())[-FILES_JUDGED:]]
         return [self.sample(), *files] if len(latest) > 1 else [self.sample()]
 
-    @classmethod
-    def copy_of(cls, other: Memory) -> Memory:
-        """The same pairs in RAM."""
-        memory = cls()
-        memory.extend((pair.source, pair.target, pair.origin) for pair in other)
-        return memory
-
     def __enter__(self) -> Memory:
         return self
 

@@ -155,9 +155,9 @@ class TermUse:
     def as_json(self) -> dict[str, object]:
         """What files and interfaces tell of it."""
         term = self.term
-        told = {"source": term.source, "target": term.target, "origin": term.origin, "kind": term.kind}
+        about = {"source": term.source, "target": term.target, "origin": term.origin, "kind": term.kind}
         reason = {"said": self.said, "reason": term.reason} if self.followed else {}
-        return {**told, "followed": self.followed, "changed": self.changed, **reason}
+        return {**about, "followed": self.followed, "changed": self.changed, **reason}
 
 
 @dataclass(frozen=True)

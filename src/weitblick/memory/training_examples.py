@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix, diags
 from torch import Tensor
 
 from weitblick.common.recipe import MemoryStageSection
-from weitblick.memory.keys import ApprovedKeys, Bank, Reader
+from weitblick.memory.keys import ApprovedKeys, ApprovedPlaces, Reader
 from weitblick.memory.matches import Sentences
 from weitblick.memory.pointer import MemoryPointer
 from weitblick.model.batch import Layout, pack_source, pack_target
@@ -104,9 +104,9 @@ def _vectors(corpus: ParallelCorpus, documents: np.ndarray) -> csr_matrix:
     column = np.concatenate(columns)
     having = np.bincount(column, minlength=COLUMNS)
     kept = (having >= FEWEST) & (having <= max(FEWEST, COMMON * len(documents)))
-    told = kept[column]
-    weights = (1 + np.log(np.concatenate(counts)[told])) * np.log(len(documents) / having[column[told]])
-    places = np.concatenate(rows)[told], column[told]
+    has_weight = kept[column]
+    weights = (1 + np.log(np.concatenate(counts)[has_weight])) * np.log(len(documents) / having[column[has_weight]])
+    places = np.concatenate(rows)[has_weight], column[has_weight]
     table = csr_matrix((weights.astype(np.float32), places), (len(documents), COLUMNS))
     lengths = np.sqrt(np.asarray(table.multiply(table).sum(1)))[:, 0]
     return (diags(1 / np.maximum(lengths, 1e-9)) @ table).tocsr()
@@ -202,7 +202,7 @@ class SimulatedTranslator:
                 readers.append(Reader(sentence.source, numbers, distances, of_document))
         if not readers:
             return None
-        places = Bank([sentence.approved for sentence in pool], pointer).places(readers)
+        places = ApprovedPlaces([sentence.approved for sentence in pool], pointer).places(readers)
         assert places is not None
         layout = Layout.of([len(sentence.labels) for sentence in sentences], device=self.weight.device)
         queries = torch.cat([sentence.approved.keys for sentence in sentences])

@@ -67,12 +67,12 @@ def transferred_pointer(sentence: SentenceModel, pipeline: TextPipeline, trained
         pointer = MemoryPointer(own.section.model_copy(update={"dimension": width}), sentence.dimension)
     pointer.share.load_state_dict(own.share.state_dict())
     pointer.start_from(states.attended)
-    _bring_likeness(pointer, likeness(pointer, states), trained.likeness)
+    _normalise_likeness(pointer, likeness(pointer, states), trained.likeness)
     return pointer.eval().requires_grad_(False).to(next(sentence.parameters()).device)
 
 
 @torch.no_grad()
-def _bring_likeness(pointer: MemoryPointer, here: tuple[float, float], there: tuple[float, float]) -> None:
+def _normalise_likeness(pointer: MemoryPointer, here: tuple[float, float], there: tuple[float, float]) -> None:
     """What has the first mean and spread comes to the share network with the second."""
     first = pointer.share_layers[0]
     scale = there[1] / here[1]

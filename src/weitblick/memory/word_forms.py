@@ -28,6 +28,8 @@ MASCULINE = frozenset({"der", "dem", "den"})
 FEW_ARTICLES, MOST_SELDOM = 3, 10
 """A noun with fewer definite articles may have been seen seldom; most nouns were: nouns that were seen often count
 alone if they are one in so many."""
+MOST_KEPT = 50_000
+"""Forms whose articles are kept."""
 MOST_FORMS = 40
 """Of a term: every one is tried."""
 FORM = re.compile(r"(\d+)(.*)")
@@ -48,6 +50,7 @@ class WordForms:
         self.language = base_language(language)
         self._listed, self._lemmas = _listed(self.language)
         self._of_term: dict[str, tuple[str, ...]] = {}
+        self._articles_of: dict[str, frozenset[str] | None] = {}
 
     def of(self, term: str) -> tuple[str, ...]:
         """All forms of a term, the given one first."""
@@ -81,8 +84,13 @@ class WordForms:
     def articles(self, form: str) -> frozenset[str] | None:
         """The definite articles that stand before a form of a noun, in German; None if that is not known. Those of a
         compound are those of its last part."""
-        if self.language != "de":
-            return None
+        if form not in self._articles_of:
+            if len(self._articles_of) >= MOST_KEPT:
+                self._articles_of.clear()
+            self._articles_of[form] = self._find_articles(form) if self.language == "de" else None
+        return self._articles_of[form]
+
+    def _find_articles(self, form: str) -> frozenset[str] | None:
         known = _articles(self.language)
         linking = LINKING[self.language]
         words = form.split()

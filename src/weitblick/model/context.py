@@ -40,13 +40,11 @@ class Context:
 
     layout    the sentences offered: their document, position and length; None if none are
     bank      their keys and values, as the context module reads them behind or inside the encoder or decoder
-    approved  [S] which of them a human has approved; None if none
     pointer   what is read at the output: places where a word was said before
     """
 
     layout: Layout | None = None
     bank: Bank | None = None
-    approved: Tensor | None = None
     pointer: Pointer | None = None
 
 

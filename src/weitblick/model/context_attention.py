@@ -156,7 +156,7 @@ def _waves(positions: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
 #     read = attention(queries, query_layout, bank)        any number of times
 #
 # Queries say which document of the bank they read and at which position their sentence stands. What is computed stands
-# in `definition`; here are the projections around it.
+# in `attention_definition`; here are the projections around it.
 
 Direction = Literal["offline", "online"]
 Rows = dict[str, Tensor]

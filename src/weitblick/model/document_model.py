@@ -23,7 +23,11 @@ T = TypeVar("T")
 
 class DocumentModel(nn.Module):
     """The sentence model, the context module in its encoder or decoder, and, where context states are frozen, the
-    stage-1 model that they come from. pointer: the `MemoryPointer` of `weitblick.memory`, kept and trained with it."""
+    stage-1 model that they come from. pointer: the `MemoryPointer` of `weitblick.memory`, kept and trained with it.
+
+    Context is read in one of two ways. As in the paper, every word reads it, and a gate mixes what was read into the
+    word's state. Or (`decide_between`, as the shipped model does it) only those steps read it at which the sentence
+    model expects one of some words, such as *er*, *sie* and *es*, and it only shares out what these have together."""
 
     def __init__(
         self,
@@ -104,14 +108,13 @@ class DocumentModel(nn.Module):
         sources: Sources,
         states: Tensor,
         targets: IdLists | None = None,
-        approved: Tensor | None = None,
     ) -> Context | None:
         """What documents offer, part by part. states [T, d]: the sentence model's own of the sources; targets: their
         translations, without which a model that reads translations has nothing to read."""
         if self.context is None or (self.reads_translations and targets is None):
             return None
         keys, values, layout = self.states_offered(sources, states, targets)
-        return Context(layout, self.context.prepare(keys, values, layout), approved)
+        return Context(layout, self.context.prepare(keys, values, layout))
 
     def offer(self, source: Packed, target: Packed | None = None) -> Context | None:
         """What these sentences offer, from a pass of their own in one piece; with a gradient only if context states
@@ -264,18 +267,19 @@ class DocumentModel(nn.Module):
         source_layout: Layout,
         context: Context | None = None,
         options: ContextOptions = PLAIN,
-        words_only: bool = False,
+        only_where_decided: bool = False,
         states: DecoderStates | None = None,
     ) -> ModelOutput:
-        """Teacher-forced decoding over states from `encode`; words_only: nobody asks what the context module did;
-        states: the sentence model's own over these encoder states, if they are there."""
+        """Teacher-forced decoding over states from `encode`; only_where_decided: a model that decides between words
+        reads context only where it expects them, which gives the same words, but no account of what was read; states:
+        the sentence model's own over these encoder states, if they are there."""
         decode = self.sentence.decode
         return self._decode(
             lambda extras: states or decode(target.tokens, target.layout, encoder_states, source_layout, extras),
             target,
             context,
             options,
-            words_only=words_only and self.choice_words is not None,
+            only_where_decided=only_where_decided and self.choice_words is not None,
         )
 
     def step(
@@ -287,7 +291,7 @@ class DocumentModel(nn.Module):
             Packed(tokens, hypotheses),
             context,
             PLAIN,
-            words_only=self.choice_words is not None,
+            only_where_decided=self.choice_words is not None,
         ).words
 
     def _decode(
@@ -298,11 +302,11 @@ class DocumentModel(nn.Module):
         options: ContextOptions,
         live: bool = False,
         rest: Pairs | None = None,
-        words_only: bool = False,
+        only_where_decided: bool = False,
     ) -> ModelOutput:
         """Runs the decoder and reads the context inside its layers, behind them and at the output; live: the sentences
-        of this very pass are the context, together with the rest of their documents; words_only: the context module
-        reads only where it decides, and nobody asks what it did."""
+        of this very pass are the context, together with the rest of their documents; only_where_decided: as of
+        `decode`."""
         reads = self.sides is not None and self.sides.queries == "target"
         bank = None if context is None or not reads else context.bank
         if bank is None and not live:
@@ -314,7 +318,7 @@ class DocumentModel(nn.Module):
             states = run(inside.sub_layers)
             return self._output(states, inside.result(states.final), target, context)
         states = run(None)
-        if words_only:
+        if only_where_decided:
             softmax = self.softmax(states)
             choice = self._read_where_expected(states, softmax, layout, bank)
             return self._mixed(states, WordDistribution(softmax).then(choice), target, context)

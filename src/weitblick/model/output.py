@@ -27,8 +27,10 @@ from weitblick.model.modifiers import Allowed, Modifier, Pointed, Shortlisted, W
 from weitblick.model.sentence_model import DecoderStates
 from weitblick.text.base import EOS
 
-NEVER_PRODUCED = 2  # PAD and BOS, the first ids
-NOT_FIRST = 3  # nor EOS as the first word: a sentence with words has a translation with words
+NEVER_PRODUCED = 2  # how many ids no step may choose: PAD and BOS, which are the first ones
+NOT_FIRST = (
+    3  # the same of a first step, which may not be EOS either: a sentence with words has a translation with words
+)
 CHUNK_ELEMENTS = 8_000_000
 """Log-probabilities held at a time."""
 EXPECTED = 0.1

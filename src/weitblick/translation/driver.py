@@ -17,47 +17,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from weitblick.common.errors import UserError
 from weitblick.model.concatenation import SOURCE_SEPARATOR, Concatenation
 from weitblick.model.context import Context, Sources
 from weitblick.model.document_model import DocumentModel
 from weitblick.model.output import Pointer
-from weitblick.model.transformer import Transformer
 from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis, SearchOptions
-from weitblick.translation.forced import Forced
 from weitblick.translation.kept_states import BestStates, KeptStates, TranslationStates, encode_sources
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import (
     batches_by_length,
     concatenated_units,
     current_only,
+    report,
+    reporting,
     search_batch,
     without_separators,
 )
-from weitblick.translation.shared_beginnings import score_alternatives
 from weitblick.translation.verification import Verification, changed_by_context, is_greedy, worth_verifying
 
 if TYPE_CHECKING:
     from weitblick.translation.address import Address
     from weitblick.translation.term_search import TermSearch
-
-
-BEAM_OF_RESTS = 2
-"""Hypotheses of a sentence whose beginning is given."""
-
-
-class Reading(NamedTuple):
-    """weights [Wt, Ws]: attention of the words of a target to those of its source; states [Wt + 1, d]: the decoder's
-    at each step, which the output projection reads."""
-
-    weights: np.ndarray
-    states: Tensor
 
 
 Found = dict[int, list[Hypothesis]]
@@ -74,13 +62,24 @@ def translate_units(
     address: Address | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of every unit, best first; none for locked ones. pointer, reads, term_search, address: as of
-    `Passes`."""
+    `Passes`. A model that reads concatenated sentences has neither pointer nor form of address, unless it is to
+    translate every sentence on its own."""
     concatenation = Concatenation.of(model.section)
     if options.context and concatenation is not None:
+        _refuse_what_concatenation_lacks(options)
         found = _translate_concatenated(model, concatenation, units, options, reads)
         return Passes(model, units, replace(options, context=False), term_search=term_search).follow_terms(found)
     passes = Passes(model, units, options, pointer=pointer, reads=reads, term_search=term_search, address=address)
     return passes.translate()
+
+
+def _refuse_what_concatenation_lacks(options: TranslationOptions) -> None:
+    for wanted, name in ((options.memory is not None, "memory"), (options.formality != "auto", "formality")):
+        if wanted:
+            raise UserError(
+                f"{name}: a model that reads sentences behind one another does not follow that",
+                remedy="leave it out, or translate sentences on their own (--no-context)",
+            )
 
 
 def _translate_concatenated(
@@ -141,7 +140,6 @@ class Passes:
         self.readers = self.sources if reads is None else self.sources.reading([reads[unit.document] for unit in units])
         self.term_search, self.address = term_search, address
         self.free = [number for number, unit in enumerate(units) if not unit.locked]
-        self.approved = torch.tensor([unit.locked for unit in units], device=device)
         self.encoder_states: Tensor  # [T, d] of all sources, without context
         self.past = past
         self.context: Context | None = None
@@ -173,7 +171,7 @@ class Passes:
         elif self.model.reads_translations:
             yield from self._read_translations(chosen)
         else:
-            self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
+            self.context = self.model.context_of(self.sources, self.encoder_states)
 
     @torch.no_grad()
     def prepare_given(self) -> Iterator[None]:
@@ -184,9 +182,9 @@ class Passes:
         elif self.model.reads_translations:
             self.translations = TranslationStates(self.model, self.sources, self.encoder_states, kept=self.kept)
             yield from self.translations.compute(self.targets())
-            self.context = self.translations.context(self.targets(), self.approved)
+            self.context = self.translations.context(self.targets())
         else:
-            self.context = self.model.context_of(self.sources, self.encoder_states, approved=self.approved)
+            self.context = self.model.context_of(self.sources, self.encoder_states)
 
     def _read_translations(self, chosen: Sequence[int]) -> Iterator[None]:
         """The passes of a model that reads translations, but for the last search."""
@@ -200,7 +198,7 @@ class Passes:
             self.settled = {number: self.found.get(number, []) for number in self.free}
         for number in range(2, self.options.passes + 1):
             yield from self.translations.compute(self.targets())
-            self.context = self.translations.context(self.targets(), self.approved)
+            self.context = self.translations.context(self.targets())
             if number < self.options.passes:
                 for batch in self._batches(chosen):
                     self._search(batch, self.options.first_search)
@@ -250,6 +248,7 @@ class Passes:
             changed.update(part)
             yield
         self.settled = {number: found for number, found in self.found.items() if number not in changed}
+        report(len(self.settled))
 
     @torch.no_grad()
     def search_last(self, group: Sequence[int]) -> Found:
@@ -280,12 +279,13 @@ class Passes:
         states, context = asked.encode(self.model.sentence), self.with_pointer(self.context)
         search = replace(self.options.search, n_best=self.options.search.beam, forbidden=forbidden)
         found: Found = {}
-        for batch in batches_by_length(asked, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
-            hypotheses = search_batch(self.model, asked, batch, states, context, self.options, search)
-            found.update(zip(batch, hypotheses, strict=True))
+        with reporting(None):  # these units have been counted
+            for batch in batches_by_length(
+                asked, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)
+            ):
+                hypotheses = search_batch(self.model, asked, batch, states, context, self.options, search)
+                found.update(zip(batch, hypotheses, strict=True))
         return [found[index] for index in range(len(numbers))]
-
-    # What a search for terms asks of the passes (see `term_search`).
 
     @torch.no_grad()
     def score(
@@ -303,38 +303,9 @@ class Passes:
             states = self.encoder_states.index_select(0, self.readers.rows(chosen))
             states, _ = self.model.encode(source, context, states=states)
             target = readers.pack_targets(range(len(own)), own)
-            words = self.model.decode(target, states, source.layout, context, words_only=True).words
+            words = self.model.decode(target, states, source.layout, context, only_where_decided=True).words
             values = words.log_probabilities(target.next_tokens())
             found += [row.tolist() for row in values.split(target.layout.host_lengths)]
-        return found
-
-    def score_alternatives(
-        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
-    ) -> list[float]:
-        """Log-probabilities of some targets without their ends, each of the unit with this number, from the words on
-        that are not `begun`; without context and pointer. Many targets of a unit begin alike."""
-        model = self.model.sentence
-        if isinstance(model, Transformer):
-            return score_alternatives(model, self.sources, self.encoder_states, numbers, targets, begun)
-        scores = self.score(numbers, targets, alone=True)
-        return [sum(words[first:-1]) for words, first in zip(scores, begun, strict=True)]
-
-    @torch.no_grad()
-    def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> list[Reading]:
-        """What the sentence model reads and thinks at every word of some targets, each of the unit with this number."""
-        found: list[Reading] = []
-        for chosen, own in self._parts(numbers, targets):
-            source = self.sources.pack(chosen)
-            target = self.sources.choose(chosen).pack_targets(range(len(own)), own)
-            encoded = self.encoder_states.index_select(0, self.sources.rows(chosen))
-            layouts = target.layout, encoded, source.layout
-            states, weights = self.model.sentence.decode_with_weights(target.tokens, *layouts)
-            rows, steps = weights.float().cpu().numpy(), states.final.split(target.layout.host_lengths)
-            for place, (number, ids, own_steps) in enumerate(zip(chosen, own, steps, strict=True)):
-                length = len(self.sources.ids[number])  # with a symbol before it, if one asks for a form of address
-                found.append(
-                    Reading(rows[place, : len(ids), length - len(self.units[number].source) : length], own_steps)
-                )
         return found
 
     def _parts(
@@ -346,31 +317,6 @@ class Passes:
         ]
         for part in Sources(targets, [0] * len(targets), [0] * len(targets)).parts(np.array(sizes)):
             yield [numbers[n] for n in part], [targets[n] for n in part]
-
-    @torch.no_grad()
-    def search_from(
-        self,
-        numbers: Sequence[int],
-        prefixes: Sequence[Sequence[int]],
-        scores: Sequence[Sequence[float]],
-        ends: Sequence[bool],
-        barred: Tensor,
-    ) -> list[list[Hypothesis]]:
-        """Hypotheses that begin with these words, each of the unit with this number; scores: the log-probabilities of
-        these words; ends, barred: as of `Forced`."""
-        readers = self.readers.choose(numbers)
-        states = self.encoder_states.index_select(0, self.readers.rows(numbers))
-        context, search = self.with_pointer(self.context), self.options.search
-        search = replace(search, beam=min(search.beam, BEAM_OF_RESTS), n_best=1)
-        found: Found = {}
-        for batch in batches_by_length(readers, range(len(numbers)), max(1, self.options.batch_tokens // search.beam)):
-            given = [prefixes[n] for n in batch], [scores[n] for n in batch], [ends[n] for n in batch]
-            forced = Forced.of(*given, barred)
-            hypotheses = search_batch(
-                self.model, readers, batch, states, context, self.options, search, forced=forced
-            )  # fmt: skip
-            found.update(zip(batch, hypotheses, strict=True))
-        return [found[index] for index in range(len(numbers))]
 
     def _search(self, batch: Sequence[int], search: SearchOptions) -> None:
         context = self.with_pointer(self.context)

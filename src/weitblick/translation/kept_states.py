@@ -165,7 +165,7 @@ class TranslationStates:
             yield
 
     @torch.no_grad()
-    def context(self, targets: IdLists, approved: Tensor | None) -> Context:
+    def context(self, targets: IdLists) -> Context:
         """What these translations of all sentences offer."""
         for _ in self.compute(targets):
             pass
@@ -173,7 +173,7 @@ class TranslationStates:
         offered = [self._offered[index] for index in range(len(targets))]
         keys, values = (torch.cat(column) for column in zip(*offered, strict=True))
         layout = self.sources.layout([len(target) + 1 for target in targets])
-        return Context(layout, self.model.context.prepare(keys, values, layout), approved)
+        return Context(layout, self.model.context.prepare(keys, values, layout))
 
     def _was_kept(self, index: int, target: list[int]) -> bool:
         """Takes the states of a translation from an earlier job, if they are there."""

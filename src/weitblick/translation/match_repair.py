@@ -65,10 +65,10 @@ class _RepairSearch(TermSearch):
     def occurrences(self, unit: Unit) -> list[Occurrence]:
         return [one.occurrence for one in self._repairs[unit.sentence]]
 
-    def _place(self, case: TermCase, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
-        every = (one for own in self._repairs for one in own)
-        place = next((one.place for one in every if one.occurrence is occurrence), None)
-        return place if place is not None and place.text == case.text else None
+    def place(self, case: TermCase, number: int, alignment: Alignment) -> TermPlace | None:
+        """The place of the repair with this number; None once the translation is another one."""
+        place = self._repairs[case.sentence][number].place
+        return place if place.text == case.text else None
 
 
 def repair_matches(translator: Translator, matches: Sequence[NearMatch]) -> list[str | None]:

@@ -25,8 +25,9 @@ _advance: ContextVar[Advance | None] = ContextVar("advance", default=None)
 
 
 @contextmanager
-def reporting(advance: Advance) -> Iterator[None]:
-    """In the block, `advance` is called with the number of sentences done, once for each pass over them."""
+def reporting(advance: Advance | None) -> Iterator[None]:
+    """In the block, `advance` is called with the number of sentences done, once for each pass over them; None: nothing
+    is."""
     token = _advance.set(advance)
     try:
         yield

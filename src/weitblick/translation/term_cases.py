@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-import numpy as np
 from torch import Tensor
 
 from weitblick.memory.terms import Occurrence, Term
-from weitblick.model.document_model import DocumentModel
-from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis
-from weitblick.translation.options import TranslationOptions
 from weitblick.translation.term_places import TermPlace
 
 Found = dict[int, list[Hypothesis]]
 
 
-class Read(Protocol):
-    """What a model reads and thinks at every word of a translation: attention to the source, the decoder's states."""
-
-    @property
-    def weights(self) -> np.ndarray: ...
-    @property
-    def states(self) -> Tensor: ...
-
-
-class Searcher(Protocol):
-    """What a search for terms asks of the passes over a document."""
-
-    model: DocumentModel
-    units: Sequence[Unit]
-    options: TranslationOptions
-
-    def score(
-        self,
-        numbers: Sequence[int],
-        targets: Sequence[Sequence[int]],
-        alone: bool = False,
-    ) -> list[list[float]]: ...
-    def score_alternatives(
-        self, numbers: Sequence[int], targets: Sequence[Sequence[int]], begun: Sequence[int]
-    ) -> list[float]: ...
-    def read(self, numbers: Sequence[int], targets: Sequence[Sequence[int]]) -> Sequence[Read]: ...
-    def search_from(
-        self,
-        numbers: Sequence[int],
-        prefixes: Sequence[Sequence[int]],
-        scores: Sequence[Sequence[float]],
-        ends: Sequence[bool],
-        barred: Tensor,
-    ) -> list[list[Hypothesis]]: ...
-
-
 @dataclass
 class TermCase:
-    """A sentence with terms: its hypotheses, their first as text, as words, and as the decoder's states at these; the
-    terms that were put right or given up; settled: up to which character the text stays as it is."""
+    """A sentence with terms, the unit `number` of all, of the document's sentence `sentence`: its hypotheses, their
+    first as text, as words, and as the decoder's states at these; the terms that were put right or given up; settled:
+    up to which character the text stays as it is."""
 
     number: int
+    sentence: int
     source: str
     occurrences: list[Occurrence]
     hypotheses: list[Hypothesis]

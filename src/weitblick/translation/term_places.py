@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 from weitblick.memory.articles import (
     LONGEST_ARTICLE,
@@ -28,14 +29,25 @@ DROPPED = 0.2
 """Share of the nearest word below which the translation has left a term out: it is put beside that word."""
 SHARED, SHARED_OF_BEST = 0.25, 0.4
 """Share, and part of the greatest share, from which on a source word stands behind a word."""
+PERHAPS_SHARED = 0.1
+"""Share from which on a source word may stand behind a part of a word."""
 SHORTEST_PART = 3
 """Letters of a part of a compound."""
+_PARTICLES = """ab an auf aus bei durch ein fort gegen heim her hin hinter in los mit nach nieder ober über um un unter
+ur ver vor weg weiter wider wieder zer zu zurück zusammen zwischen"""
+PARTICLES = frozenset(_PARTICLES.split())
+"""With which German words begin that are no compounds of two nouns: Ausschuss, Vorschlag."""
+
+
+Part = Literal["first", "last"]
+"""Of a compound."""
 
 
 @dataclass(frozen=True)
 class TermPlace:
     """The characters [start, end) of a translation that a term takes the place of; article: where the one before it
-    begins, if there is one; adjectives: the words between them; shared: it stands for other source words as well."""
+    begins, if there is one; adjectives: the words between them; shared: it stands for other source words as well; part:
+    of a compound that does so, perhaps, the part that stands for the term."""
 
     text: str
     start: int
@@ -43,6 +55,7 @@ class TermPlace:
     article: int | None = None
     adjectives: tuple[str, ...] = ()
     shared: bool = False
+    part: Part | None = None
 
     @property
     def begin(self) -> int:
@@ -77,19 +90,30 @@ class TermPlace:
                 break
             before -= 1
         adjectives = tuple(spelled[before:first])
-        shared = last - first == 1 and spelled[first][0].isupper() and _shared(alignment, first, chosen)
+        shared, part = False, None
+        if last - first == 1 and spelled[first][0].isupper():
+            shared, part = _shared(alignment, first, chosen)
         for size in range(LONGEST_ARTICLE, 0, -1):
             begin = before - size
             if begin >= 0 and is_article(" ".join(spelled[begin:before]), language):
-                return cls(text, words[first][0], words[last - 1][1], words[begin][0], adjectives, shared)
-        return cls(text, words[first][0], words[last - 1][1], None, adjectives, shared)
+                return cls(text, words[first][0], words[last - 1][1], words[begin][0], adjectives, shared, part)
+        return cls(text, words[first][0], words[last - 1][1], None, adjectives, shared, part)
 
 
-def _shared(alignment: Alignment, word: int, chosen: Sequence[bool]) -> bool:
-    """Whether a word of the translation stands for other source words than the chosen ones, too."""
-    shares = alignment.weights[word]
-    others = [float(share) for share, own in zip(shares, chosen, strict=True) if not own]
-    return max(others, default=0.0) >= max(SHARED, SHARED_OF_BEST * float(shares.max()))
+def _shared(alignment: Alignment, word: int, chosen: Sequence[bool]) -> tuple[bool, Part | None]:
+    """Whether a word of the translation stands for other source words than the chosen ones, too; and which part of it
+    stands for the chosen ones then. German has the head of a compound last, as English has in *audit committee*, and
+    not in *committee on audits*, where other words stand in between."""
+    shares = alignment.weights[word].tolist()
+    others = [(share, n) for n, share in enumerate(shares) if not chosen[n] and share >= PERHAPS_SHARED]
+    if not others:
+        return False, None
+    share, other = max(others)
+    own = [n for n, is_own in enumerate(chosen) if is_own]
+    between = range(other + 1, own[0]) if other < own[0] else range(own[-1] + 1, other)
+    neighbours = all(shares[n] >= PERHAPS_SHARED for n in between)
+    part: Part = "last" if (other < own[0]) == neighbours else "first"
+    return share >= max(SHARED, SHARED_OF_BEST * max(shares)), part
 
 
 @dataclass(frozen=True)
@@ -148,7 +172,7 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
     rest = place.text[place.end :] if place.end > place.start else f" {place.text[place.end :]}"
     articles = dict.fromkeys((article, *alternatives(article, language))) if article else {"": None}
     starts = not before.strip() and not article and not adjectives
-    compounds = [] if is_kept else list(_compounds(place.words, forms, language))
+    compounds = [] if is_kept or place.part is None else _compounds(place.words, place.part, forms, language)
     ways = [(form, False) for form in compounds]
     if not compounds or not place.shared:
         ways += [(form, place.shared and not is_kept) for form in forms]
@@ -234,20 +258,29 @@ def _small(word: str) -> str:
     return word[0].lower() + word[1:]
 
 
-def _compounds(word: str, forms: Sequence[str], language: str) -> Iterable[str]:
+def _compounds(word: str, part: Part, forms: Sequence[str], language: str) -> list[str]:
     """A compound of a translation with one of its parts replaced, in German: Kabeljauquote becomes Dorschquote by
-    Dorsch, and Kabeljaukontingent by Kontingent."""
+    Dorsch for its first part, and Kabeljaukontingent by Kontingent for its last. A word that is none has no parts."""
     if not language.startswith("de") or not word.isalpha() or word[0].islower():
-        return
+        return []
+    parts = _parts(word, language)
+    if part == "last":
+        return [first + _small(form) for first, _ in parts[:1] for form in forms if form.isalpha()]
+    found = []
+    for first, last in parts if forms[0].isalpha() else ():
+        links = dict.fromkeys(("", "s" if first.endswith("s") else "", "s"))
+        found += [f"{forms[0]}{link}{last}" for link in links]
+    return found
+
+
+def _parts(word: str, language: str) -> list[tuple[str, str]]:
+    """Where a German word may be two nouns, the longest last part first: where both are known, or else the last one."""
     known = word_forms(language)
-    for cut in range(SHORTEST_PART, len(word) - SHORTEST_PART):
-        first, last = word[:cut], word[cut:]
-        if not known.knows(_capital(last)):
-            continue
-        link = "s" if first.endswith("s") else ""
-        yield from (f"{forms[0]}{between}{last}" for between in dict.fromkeys(("", link, "s")) if forms[0].isalpha())
-        if known.knows(first) or known.knows(first.removesuffix("s")) or known.knows(f"{first}e"):
-            yield from (first + _small(form) for form in forms if form.isalpha())
+    cuts = range(SHORTEST_PART, len(word) - SHORTEST_PART)
+    pairs = [(word[:cut], word[cut:]) for cut in cuts if word[:cut].lower() not in PARTICLES]
+    pairs = [(first, last) for first, last in pairs if known.knows(_capital(last)) and last not in PARTICLES]
+    both = [pair for pair in pairs if any(map(known.knows, (pair[0], pair[0].removesuffix("s"), f"{pair[0]}e")))]
+    return both or pairs
 
 
 def with_other_endings(given: Sequence[Candidate], language: str) -> list[Candidate]:

@@ -17,14 +17,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from weitblick.memory.terms import Occurrence, Term, Terms, TermUse
-from weitblick.text.base import EOS, TextPipeline
+from weitblick.text.base import TextPipeline
 from weitblick.text.units import Unit
 from weitblick.translation.alignment import Alignment, align_words
 from weitblick.translation.beam import Hypothesis
 from weitblick.translation.forced import continuing_pieces
-from weitblick.translation.term_cases import Attempt, Change, Found, Searcher, TermCase
+from weitblick.translation.term_alternatives import best_candidates
+from weitblick.translation.term_cases import Attempt, Change, Found, TermCase
 from weitblick.translation.term_places import (
     Candidate,
     TermPlace,
@@ -36,15 +41,15 @@ from weitblick.translation.term_places import (
     with_number,
     with_other_endings,
 )
+from weitblick.translation.term_scorer import TermScorer
+
+if TYPE_CHECKING:
+    from weitblick.translation.driver import Passes
 
 MOST_ROUNDS = 3
 """Of a sentence: terms whose places overlap are put right one after the other."""
-MOST_FIRST = 3
-"""Words with which replacements at one place may begin: articles, or forms of the term."""
 KEPT_CANDIDATES = 3
 """The most probable replacements whose adjectives are varied."""
-WORDS_BEHIND = 3
-"""Words behind a term that have a say in its form."""
 OBJECTION, DOUBT = 3.0, 3.0
 """Nats that a word of the rest has lost, and has at least, where the rest is searched anew from it on."""
 
@@ -59,24 +64,28 @@ class TermSearch:
     def __init__(self, terms: Terms, pipeline: TextPipeline, most_lost: float = math.inf) -> None:
         self.terms, self.pipeline, self.most_lost = terms, pipeline, most_lost
         self.language = pipeline.target_language
+        self._barred: Tensor | None = None  # the pieces with which no word begins
 
-    def follow(self, searcher: Searcher, found: Found, settled: Mapping[int, int] | None = None) -> Found:
+    def follow(self, passes: Passes, found: Found, settled: Mapping[int, int] | None = None) -> Found:
         """The hypotheses of those units whose sources have terms, the first of which says them if that can be. settled:
         by number, up to which character a translation stays as it is."""
         cases = []
         for number, hypotheses in found.items():
-            unit = searcher.units[number]
+            unit = passes.units[number]
             occurrences = self.occurrences(unit) if hypotheses and not unit.locked else []
             if occurrences:
                 begun = 0 if settled is None else settled.get(number, 0)
-                cases.append(TermCase(number, unit.text, occurrences, hypotheses, settled=begun))
+                cases.append(TermCase(number, unit.sentence, unit.text, occurrences, hypotheses, settled=begun))
+        if not cases:
+            return {}
         self._read(cases)
+        scorer = TermScorer(passes)
         for _ in range(MOST_ROUNDS):
-            attempts = self._attempts(searcher, cases)
+            attempts = self._attempts(scorer, cases)
             if not attempts:
                 break
-            self._put_right(searcher, attempts)
-        return {case.number: self._told(case) for case in cases}
+            self._put_right(scorer, attempts)
+        return {case.number: self._with_uses(case) for case in cases}
 
     def occurrences(self, unit: Unit) -> list[Occurrence]:
         """Where a unit has terms."""
@@ -88,7 +97,7 @@ class TermSearch:
         for case, text in zip(cases, texts, strict=True):
             case.text = text
 
-    def _told(self, case: TermCase) -> list[Hypothesis]:
+    def _with_uses(self, case: TermCase) -> list[Hypothesis]:
         """The hypotheses of a case, of which the first tells what became of its terms."""
         uses = []
         for number, occurrence in enumerate(case.occurrences):
@@ -106,13 +115,13 @@ class TermSearch:
 
     # What is missing, and where it belongs
 
-    def _attempts(self, searcher: Searcher, cases: Sequence[TermCase]) -> list[Attempt]:
+    def _attempts(self, scorer: TermScorer, cases: Sequence[TermCase]) -> list[Attempt]:
         """All terms that are not said, at their places; of places that overlap the first, the others come later."""
         missing = [(case, own) for case in cases if (own := self._missing(case))]
         attempts = []
-        for (case, numbers), alignment in zip(missing, self._aligned(searcher, missing), strict=True):
-            taken = 0
-            places = {number: self._place(case, case.occurrences[number], alignment) for number in numbers}
+        for (case, numbers), alignment in zip(missing, self._aligned(scorer, missing), strict=True):
+            free = 0  # the first character behind the places so far
+            places = {number: self.place(case, number, alignment) for number in numbers}
             known = {
                 number: place
                 for number, place in places.items()
@@ -120,23 +129,23 @@ class TermSearch:
             }
             case.handled |= places.keys() - known.keys()
             for number, place in sorted(known.items(), key=lambda own: (own[1].begin, own[0])):
-                if place.begin < taken:
+                if place.begin < free:
                     continue
                 case.handled.add(number)
                 term = self._term(case.occurrences[number], place)
                 if term is not None:
                     attempts.append(Attempt(case, number, term, place))
-                    taken = place.end + 1
+                    free = place.end + 1
         return attempts
 
-    def _aligned(self, searcher: Searcher, missing: Sequence[tuple[TermCase, dict[int, bool]]]) -> list[Alignment]:
+    def _aligned(self, scorer: TermScorer, missing: Sequence[tuple[TermCase, dict[int, bool]]]) -> list[Alignment]:
         texts = [case.text for case, _ in missing]
         targets = self.pipeline.encode_target(texts)
         found = []
-        read = searcher.read([case.number for case, _ in missing], targets)
+        read = scorer.read([case.number for case, _ in missing], targets)
         for (case, _), ids, own in zip(missing, targets, read, strict=True):
             case.ids, case.states = ids, own.states
-            source = searcher.units[case.number].source
+            source = scorer.passes.units[case.number].source
             found.append(align_words(self.pipeline, (case.source, case.text), source, ids, own.weights))
         return found
 
@@ -152,7 +161,9 @@ class TermSearch:
         found = {number: enough[case.occurrences[number].terms] for number in left}
         return {number: own for number, own in found.items() if not own or case.is_copied(number, case.text)}
 
-    def _place(self, case: TermCase, occurrence: Occurrence, alignment: Alignment) -> TermPlace | None:
+    def place(self, case: TermCase, number: int, alignment: Alignment) -> TermPlace | None:
+        """Where a translation has the occurrence with this number; None: nowhere, or where it is settled."""
+        occurrence = case.occurrences[number]
         place = TermPlace.of(case.text, occurrence.start, occurrence.end, alignment, self.language)
         return None if place is None or place.begin < case.settled else place
 
@@ -168,16 +179,19 @@ class TermSearch:
 
     # How it is said
 
-    def _put_right(self, searcher: Searcher, attempts: Sequence[Attempt]) -> None:
+    def _put_right(self, scorer: TermScorer, attempts: Sequence[Attempt]) -> None:
         """Says the terms of all attempts."""
-        best = self._best(searcher, attempts, [self._offered(attempt) for attempt in attempts])
+        cases = [attempt.case for attempt in attempts]
+        offered = [self._offered(attempt) for attempt in attempts]
+        wanted = [KEPT_CANDIDATES if attempt.place.adjectives else 1 for attempt in attempts]
+        best = best_candidates(scorer, self.pipeline, cases, offered, wanted)
         varied = [with_other_endings(own[:KEPT_CANDIDATES], self.language) for own in best]
-        again = self._best(searcher, attempts, varied)
+        again = best_candidates(scorer, self.pipeline, cases, varied, [1] * len(cases))
         chosen = [(more or own)[0] for own, more in zip(best, again, strict=True)]
-        changes = self._changes(searcher, attempts, chosen)
-        anew = self._searched(searcher, changes)
+        changes = self._changes(scorer, attempts, chosen)
+        anew = self._searched(scorer, changes)
         for change in changes:
-            self._choose(searcher, change, anew.get(change.case.number, []))
+            self._choose(scorer, change, anew.get(change.case.number, []))
 
     def _offered(self, attempt: Attempt) -> list[Candidate]:
         occurrence = attempt.case.occurrences[attempt.occurrence]
@@ -190,29 +204,7 @@ class TermSearch:
         plural = is_plural(said, attempt.term.sources[0])
         return with_number(offered, attempt.term.targets[0], plural, self.language)
 
-    def _best(
-        self, searcher: Searcher, attempts: Sequence[Attempt], offered: Sequence[Sequence[Candidate]]
-    ) -> list[list[Candidate]]:
-        """The candidates of each attempt, the most probable first, with a few of the words behind them."""
-        asked = [(attempt.case, list(own)) for attempt, own in zip(attempts, offered, strict=True) if len(own) > 1]
-        ids = iter(self.pipeline.encode_target([one.until(WORDS_BEHIND) for _, own in asked for one in own]))
-        numbers, targets, begun, tried = [], [], [], []
-        for case, own in asked:
-            rows = [next(ids) for _ in own]
-            start = _common_beginning(rows)
-            for place in _likely(searcher, case, rows, start):
-                numbers.append(case.number)
-                targets.append(rows[place])
-                begun.append(start)
-                tried.append(own[place])
-        scores = searcher.score_alternatives(numbers, targets, begun)
-        costs = {id(one): one.penalty - score for one, score in zip(tried, scores, strict=True)}
-        return [
-            sorted((one for one in own if id(one) in costs), key=lambda one: costs[id(one)]) or list(own)
-            for own in offered
-        ]
-
-    def _changes(self, searcher: Searcher, attempts: Sequence[Attempt], chosen: Sequence[Candidate]) -> list[Change]:
+    def _changes(self, scorer: TermScorer, attempts: Sequence[Attempt], chosen: Sequence[Candidate]) -> list[Change]:
         """Every case with all of its terms in their places, and how probable it is, before and after."""
         of_cases: dict[int, list[tuple[Attempt, Candidate]]] = {}
         for attempt, one in zip(attempts, chosen, strict=True):
@@ -225,11 +217,13 @@ class TermSearch:
         unknown = [case for case in cases if not case.hypotheses[0].word_log_probabilities]
         numbers = [case.number for case in (*cases, *unknown)]
         targets = [*ids, *(case.hypotheses[0].ids for case in unknown)]
-        penalty = searcher.options.search.length_penalty
-        scored = [
-            Hypothesis(list(own), sum(words) / len(words) ** penalty, sum(words), words)
-            for own, words in zip(targets, searcher.score(numbers, targets), strict=True)
-        ]
+        known = [_known_words(case.hypotheses[0], own) for case, own in zip(cases, ids, strict=True)]
+        known += [[] for _ in unknown]
+        penalty = scorer.options.search.length_penalty
+        scored = []
+        for own, first, rest in zip(targets, known, scorer.score(numbers, targets, list(map(len, known))), strict=True):
+            words = [*first, *rest]
+            scored.append(Hypothesis(list(own), sum(words) / len(words) ** penalty, sum(words), words))
         before = {case.number: case.hypotheses[0] for case in cases}
         before |= {case.number: own for case, own in zip(unknown, scored[len(cases) :], strict=True)}
         changes = []
@@ -244,7 +238,7 @@ class TermSearch:
             changes.append(Change(done, text, after, before[case.number], opened, other_kind))
         return changes
 
-    def _searched(self, searcher: Searcher, changes: Sequence[Change]) -> dict[int, list[Hypothesis]]:
+    def _searched(self, scorer: TermScorer, changes: Sequence[Change]) -> dict[int, list[Hypothesis]]:
         """Of cases to whose rest the model objects, by number, what is found with another one."""
         wanted: list[tuple[int, list[int], list[float], bool]] = []
         opened = self.pipeline.encode_target([change.open or "" for change in changes])
@@ -257,11 +251,12 @@ class TermSearch:
                 wanted.append((number, own.ids[:place], own.word_log_probabilities, True))
         if not wanted:
             return {}
-        weight = searcher.model.sentence.output()[0]
-        barred = continuing_pieces(self.pipeline, len(weight), weight.device)
+        weight = scorer.model.sentence.output()[0]
+        if self._barred is None or len(self._barred) != len(weight):
+            self._barred = continuing_pieces(self.pipeline, len(weight), weight.device)
         numbers, prefixes, scores, ends = map(list, zip(*wanted, strict=True))
         found: dict[int, list[Hypothesis]] = {}
-        searched = searcher.search_from(numbers, prefixes, scores, ends, barred)
+        searched = scorer.search_from(numbers, prefixes, scores, ends, self._barred)
         for number, hypotheses in zip(numbers, searched, strict=True):
             found.setdefault(number, []).extend(hypotheses[:1])
         return found
@@ -282,7 +277,7 @@ class TermSearch:
         begins = (start for start, _, _ in self.pipeline.words(new.ids, "target") if start <= lost[0])
         return max(begins, default=lost[0])
 
-    def _choose(self, searcher: Searcher, change: Change, others: Sequence[Hypothesis]) -> None:
+    def _choose(self, scorer: TermScorer, change: Change, others: Sequence[Hypothesis]) -> None:
         """The best hypothesis that says all terms that the change says; corrections must not cost too much."""
         case = change.case
         least = -math.inf
@@ -304,7 +299,7 @@ class TermSearch:
         good.sort(reverse=True)
         case.text = good[0][3]
         unique = {tuple(own.ids): own for _, _, own, _ in good}
-        case.hypotheses = list(unique.values())[: searcher.options.n_best]
+        case.hypotheses = list(unique.values())[: scorer.options.n_best]
         case.changed |= {attempt.occurrence for attempt in change.attempts}
 
     def _said(self, case: TermCase, text: str) -> list[int]:
@@ -324,21 +319,7 @@ class TermSearch:
         return sum(term.is_kept or agrees(text, start, said, self.language) for start, said in places)
 
 
-def _likely(searcher: Searcher, case: TermCase, rows: Sequence[Sequence[int]], start: int) -> list[int]:
-    """Of replacements that begin alike up to `start` those that are worth a trial: the likeliest words there, in the
-    translation as it was, and the word that stood there."""
-    firsts = [row[start] if start < len(row) else EOS for row in rows]
-    different = list(dict.fromkeys(firsts))
-    if len(different) <= MOST_FIRST or case.states is None or list(rows[0][:start]) != case.ids[:start]:
-        return list(range(len(rows)))
-    weight, bias = searcher.model.sentence.output()
-    logits = weight[different] @ case.states[start] + bias[different]
-    best = {different[place] for place in logits.topk(MOST_FIRST).indices.tolist()} | {*case.ids[start : start + 1]}
-    return [place for place, first in enumerate(firsts) if first in best]
-
-
-def _common_beginning(rows: Sequence[Sequence[int]]) -> int:
-    """How many words all rows begin with."""
-    shortest = min(map(len, rows))
-    first = rows[0]
-    return next((n for n in range(shortest) if any(row[n] != first[n] for row in rows)), shortest)
+def _known_words(before: Hypothesis, ids: Sequence[int]) -> list[float]:
+    """The log-probabilities of the words with which a translation begins as the one before did."""
+    pairs = zip(before.ids, ids, before.word_log_probabilities, strict=False)
+    return [own for _, _, own in takewhile(lambda pair: pair[0] == pair[1], pairs)]

@@ -66,11 +66,11 @@ def changed_by_context(
     first = 0
     for source, target, rows in sources.pairs(targets):
         own = encoder_states.index_select(0, rows)
-        now = model.decode(target, own, source.layout, context, words_only=True).words
+        now = model.decode(target, own, source.layout, context, only_where_decided=True).words
         if once:
             then = now.without(WordChoice)
         else:
-            then = model.decode(target, own, source.layout, before, words_only=True).words
+            then = model.decode(target, own, source.layout, before, only_where_decided=True).words
         changed = torch.zeros(target.layout.sentences, dtype=torch.bool, device=own.device)
         changed[target.layout.sentence[_steps_that_differ(then, now, target.next_tokens(), greedy)]] = True
         yield [first + index for index in changed.nonzero()[:, 0].tolist()]

@@ -187,7 +187,7 @@ def _leads(job: DocumentJob, numbers: Sequence[int], wanted: Tensor | None) -> l
     states = passes.encoder_states.index_select(0, passes.sources.rows(drafted))
     context = passes.with_pointer(passes.context)
     read, _ = passes.model.encode(source, context, states=states)
-    words = passes.model.decode(target, read, source.layout, context, words_only=True).words
+    words = passes.model.decode(target, read, source.layout, context, only_where_decided=True).words
     labels = target.next_tokens()
     parts = []
     for rows in words.softmax.chunks():
@@ -212,7 +212,7 @@ def _reading_otherwise(job: DocumentJob, approved: NewlyApproved) -> Generator[l
     earlier = [before.get(number, target) for number, target in enumerate(targets)]
     for _ in passes.translations.compute(earlier):
         yield []
-    then = passes.translations.context(earlier, passes.approved)
+    then = passes.translations.context(earlier)
     found: set[int] = set()
     for part in changed_by_context(passes.model, passes.sources, passes.encoder_states, targets, then, passes.context):
         found.update(part)

@@ -91,7 +91,7 @@ def _kind(store: Store, edit: Edit, *, is_first: bool) -> VersionKind:
         return "undo"
     known = store._rows("SELECT kind FROM steps WHERE id = ?", edit.step)
     if known:
-        return known[0][0]  # type: ignore[no-any-return]
+        return known[0][0]
     return {"confirmed": "confirm", "reviewed": "review"}.get(edit.state_after, "type")  # type: ignore[return-value]
 
 

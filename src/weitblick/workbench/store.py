@@ -90,7 +90,7 @@ class Store(RowStore):
     def formality(self, project: str) -> Formality:
         """How people are addressed in the translations of a project."""
         (formality,) = self._row("SELECT formality FROM projects WHERE id = ?", project, what="project")
-        return formality  # type: ignore[no-any-return]
+        return formality
 
     def set_formality(self, project: str, formality: Formality) -> None:
         """Says how people are to be addressed from now on."""

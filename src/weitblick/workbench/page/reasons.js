@@ -22,7 +22,9 @@ let isOpen = false; // whether researchers have unfolded their part
 export function reasonsFirst(view, figures, row, visit) {
   const { side, sentence: position, word } = view;
   const text = shown().sentences[position][side].text[word];
-  const found = side === "target" ? [ofTerm(position, text), ofApproval(position, word, visit), ofContext(position, word, row, visit)] : [];
+  const approval = side === "target" ? ofApproval(position, word, visit) : null;
+  const looked = approval ? null : row; // an approved translation is the reason, whatever else was looked at
+  const found = side === "target" ? [ofTerm(position, text), approval, ofContext(position, word, looked, visit)] : [];
   const reasons = found.filter((reason) => reason !== null);
   const details = element("details", { class: "researchers", open: isOpen, ontoggle: (/** @type {Event} */ event) => (isOpen = /** @type {HTMLDetailsElement} */ (event.target).open) }, element("summary", {}, "For researchers"), ...figures);
   return [headline(view, text), ...reasons, side === "target" && !reasons.length ? element("p", { class: "quiet" }, "Only this sentence decides here.") : null, details];
