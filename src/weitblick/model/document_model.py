@@ -103,12 +103,7 @@ class DocumentModel(nn.Module):
 
     # What documents offer.
 
-    def context_of(
-        self,
-        sources: Sources,
-        states: Tensor,
-        targets: IdLists | None = None,
-    ) -> Context | None:
+    def context_of(self, sources: Sources, states: Tensor, targets: IdLists | None = None) -> Context | None:
         """What documents offer, part by part. states [T, d]: the sentence model's own of the sources; targets: their
         translations, without which a model that reads translations has nothing to read."""
         if self.context is None or (self.reads_translations and targets is None):

@@ -110,7 +110,9 @@ class TermScorer:
             layout = Layout.of([1] * len(rows), *places, readers.device)  # as many hypotheses at one step of a search
             states = self._beginnings.states(rows)
             target = Packed(torch.tensor(read, device=readers.device), layout)
-            words = self.model.decode(target, states.final, layout, context, only_where_decided=True, states=states).words
+            words = self.model.decode(
+                target, states.final, layout, context, only_where_decided=True, states=states
+            ).words
             values = words.log_probabilities(torch.tensor(asked, device=readers.device))
             found += [own.tolist() for own in values.split([sizes[n] for n in part])]
         return found
