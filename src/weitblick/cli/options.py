@@ -11,26 +11,11 @@ import typer
 from weitblick.common.errors import UserError
 from weitblick.translation.options import OPTIONS, Formality
 
+WritableFormat = Literal["text", "d-lines", "jsonl", "tsv", "tmx", "docids", "prose"]
 FormatName = Literal[
-    "text",
-    "d-lines",
-    "jsonl",
-    "tsv",
-    "tmx",
-    "docids",
-    "prose",
-    "starts",
-    "ids",
-    "news-commentary",
-    "ted-xml",
-    "ted-tags",
-    "wmt-sgm",
-    "wmt-xml",
-    "opus",
+    WritableFormat, "starts", "ids", "news-commentary", "ted-xml", "ted-tags", "wmt-sgm", "wmt-xml", "opus"
 ]
 """The keys of `documents.corpora.FORMATS`, which help and completion can list without importing the readers."""
-
-WritableFormat = Literal["text", "d-lines", "jsonl", "tsv", "tmx", "docids", "prose"]
 
 Model = Annotated[
     str | None,
