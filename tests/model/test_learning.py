@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -36,6 +38,7 @@ CASES = {
 }
 
 
+@cache  # the same for every model
 def documents(seed: int, online: bool) -> Batch:
     """Sentences of fillers; one names a noun, a later one (offline: any other) has a pronoun of the noun's gender."""
     random = np.random.default_rng(seed)
