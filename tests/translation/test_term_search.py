@@ -244,6 +244,13 @@ def test_number_and_case_of_a_term_are_those_of_its_place() -> None:
     assert said["jeden Mangel"] < said["jede Mängel"]
 
 
+def test_a_plural_that_looks_like_the_singular_has_the_article_of_a_plural() -> None:
+    place = TermPlace("Die Drill-Bits sind nicht dabei.", 4, 14, 0)
+    found = with_number(candidates(place, ["Bohrer", "Bohrern", "Bohrers"], False, "de"), "Bohrer", True, "de")
+    penalties = {one.said: one.penalty for one in found}
+    assert penalties["Die Bohrer"] < penalties["Der Bohrer"]
+
+
 def test_the_article_of_a_term_of_several_words_is_that_of_its_noun() -> None:
     text = "Er gibt alle vertraulichen Informationen zurück."
     assert agrees(text, 13, "vertraulichen Informationen", "de")
@@ -272,6 +279,9 @@ def test_a_part_of_a_compound_is_replaced() -> None:
     found = said_at(TermPlace(text, 21, 44, 17, (), True, "last"), "Kommission", "Kommissionen")
     assert "Die Entscheidung der Überwachungskommission ist endgültig." in found
     assert not any("Kommissions" in one for one in found)
+    requests = TermPlace("Die Personalanfragen sind da.", 4, 20, 0, (), True, "first")
+    offered = candidates(requests, ["Stelle", "Stellen"], False, "de")
+    assert {one.form for one in offered} == {"Stellenanfragen"}
 
 
 @pytest.mark.parametrize("part", [None, "first", "last"])
