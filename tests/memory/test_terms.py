@@ -228,4 +228,6 @@ def test_the_article_of_an_unknown_noun_goes_by_its_suffix() -> None:
     forms = word_forms("de")
     assert forms.articles("Kontrollleuchte") == {"die", "der"}
     assert forms.articles("Bremsrotor") == {"der", "dem", "den"}
+    assert forms.articles("Bremsrotors") == {"des"}
     assert forms.articles("Schiedsgericht") == {"das", "dem"}
+    assert forms.articles("Pachtvertrage") == {"dem"}

@@ -11,12 +11,13 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.memory.terms import Term, Terms
 from weitblick.model.context import Sources
 from weitblick.translation.alignment import Alignment, align_by_place
+from weitblick.translation.beam import Hypothesis
 from weitblick.translation.document_job import DocumentJob
 from weitblick.translation.forced import Forced, continuing_pieces
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import search_batch
 from weitblick.translation.term_alternatives import WORDS_BEHIND, best_candidates
-from weitblick.translation.term_cases import TermCase
+from weitblick.translation.term_cases import Attempt, Change, TermCase
 from weitblick.translation.term_places import (
     Candidate,
     Part,
@@ -314,3 +315,13 @@ def test_which_part_of_a_compound_stands_for_a_term(source: str, term: str, othe
     place = TermPlace.of(target, source.index(term), source.index(term) + len(term), alignment, "de")
     assert place is not None
     assert (place.words, place.shared, place.part) == ("Zwillingswort", True, part)
+
+
+def test_a_word_that_was_replaced_does_not_come_back() -> None:
+    place = TermPlace("Die Stellungnahme des Ausschusses kam spät.", 22, 33, 18)
+    case = TermCase(0, 0, "The opinion of the committee came late.", [], [])
+    attempt = Attempt(case, 0, Term("committee", "Kommission", "g"), place)
+    nothing = Hypothesis([], 0.0, 0.0, [])
+    change = Change([attempt], "Die Stellungnahme der Kommission kam spät.", nothing, nothing, None, True)
+    assert change.comes_back("Die Stellungnahme der Kommission des Ausschusses kam spät.")
+    assert not change.comes_back("Die Stellungnahme der Kommission wurde spät gebracht.")

@@ -106,11 +106,20 @@ class WordForms:
         found = _of_head(head, known) or _of_genitive(head, known)
         if head[:1].isupper() and (found is None or (len(found) < FEW_ARTICLES and "das" not in found)):
             found = _of_ending(head, self.language) | (found or frozenset()) or None
+        if found is None and self._is_old_dative(head):
+            return frozenset({"dem"})
         if found is None and head[:1].isupper() and self.lemma(head) == head:
             found = _of_suffix(head)
         if found is None and head.endswith("n") and head[:-1] in self._listed:
             return frozenset({"den"})  # Dorschen, where there is Dorsche
         return found
+
+    def _is_old_dative(self, form: str) -> bool:
+        """Whether a form is a dative as Vertrage, where the plural is Verträge."""
+        base, own = form[:-1], self.articles(form[:-1]) if form.endswith("e") and form[:1].isupper() else None
+        if own is None or "dem" not in own:
+            return False
+        return any("die" in (self.articles(other) or ()) for other in self.of(base) if other not in (form, base))
 
     def is_plural(self, form: str, lemma: str) -> bool | None:
         """Whether a form of a German noun is a plural and nothing else (True), or a singular (False); None: it may be
@@ -179,7 +188,8 @@ def _of_head(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str] |
 def _of_genitive(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
     """des, of a word with the s of a masculine or neuter noun."""
     for ending in ("es", "s"):
-        own = _of_head(word.removesuffix(ending), known) if word.endswith(ending) else None
+        stem = word.removesuffix(ending)
+        own = (_of_head(stem, known) or _of_suffix(stem)) if word.endswith(ending) else None
         if own is not None and ("das" in own or {"der", "dem"} <= own):
             return frozenset({"des"})
     return None
