@@ -1,17 +1,19 @@
 // Translates the lines of standard input with Bergamot, the engine of Firefox, compiled to WebAssembly:
 //
 //     npm install @browsermt/bergamot-translator
-//     node bergamot.cjs node_modules/@browsermt/bergamot-translator FOLDER PRECISION [--scores] < TEXT
+//     node bergamot.cjs node_modules/@browsermt/bergamot-translator FOLDER PRECISION [--scores] [--alone] < TEXT
 //
 // FOLDER holds model.bin, one or two .spm and, if any, lex*.bin. A line of output for each line of input; with --scores it
-// is HTML that has the mean log-probability of the pieces of every word. The processor's seconds of translating go to
-// standard error.
+// is HTML that has the mean log-probability of the pieces of every word; with --alone each line is a batch of its own. The
+// processor's seconds of translating go to standard error.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 
-const [home, folder, precision, scores] = process.argv.slice(2);
+const [home, folder, precision, ...flags] = process.argv.slice(2);
+const scores = flags.includes("--scores");
+const alone = flags.includes("--alone");
 const worker = path.join(home, "worker");
 
 // The engine asks its host for products of 8-bit matrices; these are its own.
@@ -65,16 +67,21 @@ function translate() {
   const model = new engine.TranslationModel(config, memory("model.bin", 256), shortlist, vocabularies, null);
   const service = new engine.BlockingService({ cacheSize: 0 });
   const lines = fs.readFileSync(0, "utf8").split("\n").slice(0, -1);
-  const texts = new engine.VectorString();
-  const options = new engine.VectorResponseOptions();
-  for (const line of lines) {
-    texts.push_back(line);
-    options.push_back({ alignment: Boolean(scores), html: Boolean(scores), qualityScores: Boolean(scores) });
-  }
+  const option = { alignment: scores, html: scores, qualityScores: scores };
   const start = process.cpuUsage();
-  const found = service.translate(model, texts, options);
+  const found = [];
+  for (const batch of alone ? lines.map((line) => [line]) : [lines]) {
+    const texts = new engine.VectorString();
+    const options = new engine.VectorResponseOptions();
+    for (const line of batch) {
+      texts.push_back(line);
+      options.push_back(option);
+    }
+    const answers = service.translate(model, texts, options);
+    for (let i = 0; i < batch.length; i++) found.push(answers.get(i).getTranslatedText());
+  }
   console.error(`seconds ${process.cpuUsage(start).user / 1e6}`);
-  for (let i = 0; i < lines.length; i++) console.log(found.get(i).getTranslatedText().replaceAll("\n", " "));
+  for (const text of found) console.log(text.replaceAll("\n", " ").trimEnd());
 }
 
 vm.runInThisContext(fs.readFileSync(path.join(worker, "bergamot-translator-worker.js"), "utf8"));

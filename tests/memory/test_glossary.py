@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weitblick.memory.terms as terms_module
 from weitblick.common.errors import UserError
 from weitblick.documents.document import Document, Sentence
 from weitblick.memory.glossary import Glossary, GlossaryCheck
@@ -101,7 +100,7 @@ def test_an_index_looks_at_few_of_a_hundred_thousand_terms(monkeypatch):
     words = ["".join(letters) for letters in product(ascii_lowercase, repeat=4)][:100_000]
     glossary = Glossary([Term(f"{word}xxxx {word}", f"Ziel {word}", "") for word in words])
     looked_at = []
-    monkeypatch.setattr(terms_module, "_fits", lambda term, source, own: looked_at.append(term) or True)
+    monkeypatch.setattr(Terms, "_fits", lambda terms, term, source, own: looked_at.append(term) or True)
     check = GlossaryCheck(glossary)
     sentences = tuple(Sentence(f"Some {word}xxxx {word} is here.", "Nichts.") for word in words[:50])
     check(Document("1", sentences))

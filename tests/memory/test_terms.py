@@ -202,3 +202,32 @@ def test_nouns_of_no_list_are_known_by_their_endings() -> None:
     assert forms.articles("Mutter") == forms.articles("Mehrwertsteuer") == {"der", "die"}
     assert forms.lemma("Kod-Zuordnungen") == "Kod-Zuordnung"
     assert "EU-Verträge" in forms.of("EU-Vertrag")
+
+
+def test_a_noun_is_found_in_its_own_forms_alone() -> None:
+    pairs = {
+        "allowance": "Zulage",
+        "bearing": "Lager",
+        "party": "Partei",
+        "damage": "Schaden",
+        "to terminate": "kündigen",
+    }
+    nouns = Terms([Term(source, target, "g") for source, target in pairs.items()])
+    text = (
+        "Allowed or not, it bears the damaged parties’ weight; the bearings and allowances are those of both parties."
+    )
+    found = [text[one.start : one.end] for one in nouns.occurrences(text)]
+    assert found == ["parties", "bearings", "allowances", "parties"]
+    verb = Terms([Term("terminate", "kündigen", "g")])
+    assert verb.occurrences("It was terminated.")
+    french = Terms([Term("damage", "Dommage", "g")], "en", "fr")
+    assert french.occurrences("It was damaged.")
+
+
+def test_the_article_of_an_unknown_noun_goes_by_its_suffix() -> None:
+    forms = word_forms("de")
+    assert forms.articles("Kontrollleuchte") == {"die", "der"}
+    assert forms.articles("Bremsrotor") == {"der", "dem", "den"}
+    assert forms.articles("Bremsrotors") == {"des"}
+    assert forms.articles("Schiedsgericht") == {"das", "dem"}
+    assert forms.articles("Pachtvertrage") == {"dem"}

@@ -11,12 +11,13 @@ from weitblick.documents.document import Document, Sentence
 from weitblick.memory.terms import Term, Terms
 from weitblick.model.context import Sources
 from weitblick.translation.alignment import Alignment, align_by_place
+from weitblick.translation.beam import Hypothesis
 from weitblick.translation.document_job import DocumentJob
 from weitblick.translation.forced import Forced, continuing_pieces
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import search_batch
 from weitblick.translation.term_alternatives import WORDS_BEHIND, best_candidates
-from weitblick.translation.term_cases import TermCase
+from weitblick.translation.term_cases import Attempt, Change, TermCase
 from weitblick.translation.term_places import (
     Candidate,
     Part,
@@ -244,6 +245,13 @@ def test_number_and_case_of_a_term_are_those_of_its_place() -> None:
     assert said["jeden Mangel"] < said["jede Mängel"]
 
 
+def test_a_plural_that_looks_like_the_singular_has_the_article_of_a_plural() -> None:
+    place = TermPlace("Die Drill-Bits sind nicht dabei.", 4, 14, 0)
+    found = with_number(candidates(place, ["Bohrer", "Bohrern", "Bohrers"], False, "de"), "Bohrer", True, "de")
+    penalties = {one.said: one.penalty for one in found}
+    assert penalties["Die Bohrer"] < penalties["Der Bohrer"]
+
+
 def test_the_article_of_a_term_of_several_words_is_that_of_its_noun() -> None:
     text = "Er gibt alle vertraulichen Informationen zurück."
     assert agrees(text, 13, "vertraulichen Informationen", "de")
@@ -272,6 +280,9 @@ def test_a_part_of_a_compound_is_replaced() -> None:
     found = said_at(TermPlace(text, 21, 44, 17, (), True, "last"), "Kommission", "Kommissionen")
     assert "Die Entscheidung der Überwachungskommission ist endgültig." in found
     assert not any("Kommissions" in one for one in found)
+    requests = TermPlace("Die Personalanfragen sind da.", 4, 20, 0, (), True, "first")
+    offered = candidates(requests, ["Stelle", "Stellen"], False, "de")
+    assert {one.form for one in offered} == {"Stellenanfragen"}
 
 
 @pytest.mark.parametrize("part", [None, "first", "last"])
@@ -304,3 +315,13 @@ def test_which_part_of_a_compound_stands_for_a_term(source: str, term: str, othe
     place = TermPlace.of(target, source.index(term), source.index(term) + len(term), alignment, "de")
     assert place is not None
     assert (place.words, place.shared, place.part) == ("Zwillingswort", True, part)
+
+
+def test_a_word_that_was_replaced_does_not_come_back() -> None:
+    place = TermPlace("Die Stellungnahme des Ausschusses kam spät.", 22, 33, 18)
+    case = TermCase(0, 0, "The opinion of the committee came late.", [], [])
+    attempt = Attempt(case, 0, Term("committee", "Kommission", "g"), place)
+    nothing = Hypothesis([], 0.0, 0.0, [])
+    change = Change([attempt], "Die Stellungnahme der Kommission kam spät.", nothing, nothing, None, True)
+    assert change.comes_back("Die Stellungnahme der Kommission des Ausschusses kam spät.")
+    assert not change.comes_back("Die Stellungnahme der Kommission wurde spät gebracht.")

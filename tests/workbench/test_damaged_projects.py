@@ -62,6 +62,26 @@ def targets(folder: Path) -> dict[str, list[str]]:
         store.close()
 
 
+@pytest.mark.parametrize(("value", "saved"), [("formal", "formal"), ("\x00nonsense", "auto")])
+def test_a_form_of_address_is_saved_and_damage_of_it_costs_no_project(tmp_path: Path, value: str, saved: str) -> None:
+    store = Store(tmp_path)
+    project = fill(store, documents=1, rows=40)
+    with store._change() as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        database.execute("UPDATE projects SET formality = ?", (value,))
+    store.close()
+    before = targets(tmp_path) if value == "formal" else {}
+    try:
+        destroy(tmp_path / FILE, pages_of(tmp_path / FILE, "edits_of_segment")[0])
+    except sqlite3.OperationalError:
+        pytest.skip("this SQLite does not tell where its pages are")
+    assert recover(tmp_path, "en") is not None
+    again = Store(tmp_path)
+    assert (again.project(project).name, again.formality(project)) == ("Letters", saved)
+    again.close()
+    assert not before or targets(tmp_path) == before
+
+
 @pytest.mark.parametrize("table", ["projects", "documents", "segments", "edits", "pairs", "edits_of_segment"])
 def test_what_can_be_read_is_saved(tmp_path: Path, table: str) -> None:
     store = Store(tmp_path)

@@ -46,7 +46,7 @@ def test_an_approved_translation_and_a_term(story: Story) -> None:
 
 
 def test_a_word_is_credited_to_the_approved_row_that_it_comes_from(story: Story) -> None:
-    """Two rows say it; the one whose approval has changed this row is the reason, not the one that is looked at most."""
+    """Two rows say it: the one whose approval has changed this row is the reason, not the one looked at most."""
     story.open_text()
     with story.program() as client:
         focus = {"position": 3, "writer": "program"}  # as if somebody wrote there: the model leaves the row alone

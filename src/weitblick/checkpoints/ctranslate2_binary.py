@@ -30,7 +30,7 @@ BYTES = {"float32": 4, "int8": 1, "int16": 2, "int32": 4, "float16": 2, "bfloat1
 TYPES_BEFORE = {4: "float32", 2: "int16", 1: "int8"}  # by the bytes of a value, before version 4
 SCALE = "_scale"
 SCALE_OF_16_BITS = 1000.0  # where a file has none
-HEAD = re.compile(rb"[\x02-\x0f]\0\0\0.\0\w*\0", re.DOTALL)
+HEAD = re.compile(rb"[\x02-\x0f]\0\0\0.\0\w+\0", re.DOTALL)
 
 
 def is_ctranslate2(path: Path) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from weitblick.memory.stems import WORD, Stems, stems_of
+from weitblick.memory.stems import WORD, Stems, base_language, stems_of
 from weitblick.memory.word_forms import word_forms
 
 SHORTEST_STEM = 4
@@ -22,6 +22,9 @@ LONGEST_ENDING = 3
 MOST_PATTERNS = 50_000
 ALTERNATIVES = re.compile(r"\s*[|;]\s*")
 """Between several translations, or several spellings, in one field."""
+
+NOUN_ENDINGS = frozenset(["", "s", "es", "'s", "'", "y", "ies", "is", "um", "a", "us", "i", "f", "fe", "ves"])
+"""In which forms of an English noun differ."""
 
 Kind = Literal["glossary", "key", "correction"]
 RANKS: dict[Kind, int] = {"key": 0, "correction": 1, "glossary": 2}
@@ -208,12 +211,25 @@ class Terms:
                     continue
                 own = self._of_stems.get(tuple(stems[first : first + count]), ())
                 own_words = [word[0] for word in words[first : first + count]]
-                terms = _by_authority([term for term, source in own if _fits(term, source, own_words)])
+                terms = _by_authority([term for term, source in own if self._fits(term, source, own_words)])
                 if terms:
                     found.append(Occurrence(words[first].start(), words[first + count - 1].end(), terms))
                     free = first + count
                     break
         return found
+
+    def _fits(self, term: Term, source: str, words: Sequence[str]) -> bool:
+        """Whether these words are the term: as it has to be written, or in the form of a noun where it is one."""
+        own = WORD.findall(source)
+        if term.found_as_written:
+            return own == list(words)
+        return not self._is_noun(term) or all(_same_noun(one, word) for one, word in zip(own, words, strict=True))
+
+    def _is_noun(self, term: Term) -> bool:
+        """Whether a term is a noun, as far as that can be told: nouns have capital letters in German."""
+        if (base_language(self.source_language), base_language(self.target_language)) != ("en", "de"):
+            return False
+        return any(word[:1].isupper() for word in term.target.split())
 
     def are_said(self, source: str, target: str) -> bool:
         """Whether a translation says all terms that its source has."""
@@ -237,9 +253,12 @@ class Terms:
         return self._stems
 
 
-def _fits(term: Term, source: str, words: Sequence[str]) -> bool:
-    """Whether these words are the term as it has to be written."""
-    return not term.found_as_written or WORD.findall(source) == list(words)
+def _same_noun(one: str, other: str) -> bool:
+    """Whether two words with the same stem are forms of one English noun: *rents* is *rent*, *bears* no *bearing*."""
+    ours, theirs = one.lower().replace("’", "'"), other.lower().replace("’", "'")
+    letters = enumerate(zip(ours, theirs, strict=False))
+    same = next((n for n, (a, b) in letters if a != b), min(len(ours), len(theirs)))
+    return ours[same:] in NOUN_ENDINGS and theirs[same:] in NOUN_ENDINGS
 
 
 def _by_authority(terms: Sequence[Term]) -> tuple[Term, ...]:

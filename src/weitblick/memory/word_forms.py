@@ -25,6 +25,14 @@ SHORTEST_PART = 4
 SAME_ENDINGS, FEWEST_ALIKE = (6, 5), 3
 """Letters with which nouns end alike that are of one kind, and how many of them must be known."""
 MASCULINE = frozenset({"der", "dem", "den"})
+_SUFFIXES = {
+    "anz ei enz heit ie ik ion keit schaft tät ung ur e": frozenset({"die", "der"}),
+    "ismus ling or": MASCULINE,
+    "er": MASCULINE | {"die"},  # the plural is the same
+    "chen lein ment tum um": frozenset({"das", "dem"}),
+}
+GENDERS = {suffix: articles for suffixes, articles in _SUFFIXES.items() for suffix in suffixes.split()}
+"""The articles of German nouns by their suffixes, most of which have one gender."""
 FEW_ARTICLES, MOST_SELDOM = 3, 10
 """A noun with fewer definite articles may have been seen seldom; most nouns were: nouns that were seen often count
 alone if they are one in so many."""
@@ -96,11 +104,22 @@ class WordForms:
         words = form.split()
         head = words[next((n for n, word in enumerate(words) if n and word in linking), len(words)) - 1]
         found = _of_head(head, known) or _of_genitive(head, known)
-        if head[:1].isupper() and (found is None or len(found) < FEW_ARTICLES):
+        if head[:1].isupper() and (found is None or (len(found) < FEW_ARTICLES and "das" not in found)):
             found = _of_ending(head, self.language) | (found or frozenset()) or None
+        if found is None and self._is_old_dative(head):
+            return frozenset({"dem"})
+        if found is None and head[:1].isupper() and self.lemma(head) == head:
+            found = _of_suffix(head)
         if found is None and head.endswith("n") and head[:-1] in self._listed:
             return frozenset({"den"})  # Dorschen, where there is Dorsche
         return found
+
+    def _is_old_dative(self, form: str) -> bool:
+        """Whether a form is a dative as Vertrage, where the plural is Verträge."""
+        base, own = form[:-1], self.articles(form[:-1]) if form.endswith("e") and form[:1].isupper() else None
+        if own is None or "dem" not in own:
+            return False
+        return any("die" in (self.articles(other) or ()) for other in self.of(base) if other not in (form, base))
 
     def is_plural(self, form: str, lemma: str) -> bool | None:
         """Whether a form of a German noun is a plural and nothing else (True), or a singular (False); None: it may be
@@ -169,7 +188,8 @@ def _of_head(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str] |
 def _of_genitive(word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
     """des, of a word with the s of a masculine or neuter noun."""
     for ending in ("es", "s"):
-        own = _of_head(word.removesuffix(ending), known) if word.endswith(ending) else None
+        stem = word.removesuffix(ending)
+        own = (_of_head(stem, known) or _of_suffix(stem)) if word.endswith(ending) else None
         if own is not None and ("das" in own or {"der", "dem"} <= own):
             return frozenset({"des"})
     return None
@@ -187,6 +207,12 @@ def _of_ending(word: str, language: str) -> frozenset[str]:
         if len(others) >= FEWEST_ALIKE:
             return frozenset(one for one, count in counts.items() if 2 * count >= len(chosen))
     return frozenset()
+
+
+def _of_suffix(word: str) -> frozenset[str] | None:
+    """The articles of a German noun in its basic form that nobody knows, by the gender that its suffix has."""
+    chosen = max((suffix for suffix in GENDERS if word.endswith(suffix)), key=len, default="")
+    return None if not chosen or (chosen == "e" and word.startswith("Ge")) else GENDERS[chosen]
 
 
 @cache

@@ -12,6 +12,9 @@ from weitblick.translation.term_places import TermPlace
 
 Found = dict[int, list[Hypothesis]]
 
+SHORTEST_STEM, LONGEST_ENDING = 4, 2
+"""Letters of a word that must be left, and that are left out, where it is looked for in any form."""
+
 
 @dataclass
 class TermCase:
@@ -67,3 +70,9 @@ class Change:
     @property
     def case(self) -> TermCase:
         return self.attempts[0].case
+
+    def comes_back(self, text: str) -> bool:
+        """Whether a translation whose rest was searched anew says a word again in whose place a term stands now."""
+        replaced = (attempt.place.words for attempt in self.attempts)
+        stems = [words[:-LONGEST_ENDING] for words in replaced if len(words) > SHORTEST_STEM + LONGEST_ENDING]
+        return any(text.count(stem) > self.text.count(stem) for stem in stems)

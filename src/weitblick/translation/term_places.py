@@ -105,14 +105,19 @@ def _shared(alignment: Alignment, word: int, chosen: Sequence[bool]) -> tuple[bo
     stands for the chosen ones then. German has the head of a compound last, as English has in *audit committee*, and
     not in *committee on audits*, where other words stand in between."""
     shares = alignment.weights[word].tolist()
-    others = [(share, n) for n, share in enumerate(shares) if not chosen[n] and share >= PERHAPS_SHARED]
+    own = [n for n, is_own in enumerate(chosen) if is_own]
+
+    def is_neighbour(other: int) -> bool:
+        between = range(other + 1, own[0]) if other < own[0] else range(own[-1] + 1, other)
+        return all(shares[n] >= PERHAPS_SHARED for n in between)
+
+    others = [n for n, share in enumerate(shares) if not chosen[n] and share >= PERHAPS_SHARED]
     if not others:
         return False, None
-    share, other = max(others)
-    own = [n for n, is_own in enumerate(chosen) if is_own]
-    between = range(other + 1, own[0]) if other < own[0] else range(own[-1] + 1, other)
-    neighbours = all(shares[n] >= PERHAPS_SHARED for n in between)
-    part: Part = "last" if (other < own[0]) == neighbours else "first"
+    likely = [n for n in others if is_neighbour(n)] or others
+    other = max(likely, key=lambda n: shares[n])
+    part: Part = "last" if (other < own[0]) == is_neighbour(other) else "first"
+    share = max(shares[n] for n in others)
     return share >= max(SHARED, SHARED_OF_BEST * max(shares)), part
 
 
@@ -121,7 +126,7 @@ class Candidate:
     """A translation with a term in it, in parts: up to the article, article and adjectives, the term, the rest; end:
     where in the translation of before the rest begins; open: the word of the term may go on; penalty: nats by which its
     number or article speaks against it; same_kind: a noun of the gender and number of the one before, with which the
-    rest agrees already."""
+    rest agrees already; in_singular: its form may be both numbers, and its article makes it a singular."""
 
     before: str
     article: str
@@ -132,6 +137,7 @@ class Candidate:
     open: bool = False
     penalty: float = 0.0
     same_kind: bool = False
+    in_singular: bool = False
 
     @property
     def said(self) -> str:
@@ -188,7 +194,8 @@ def candidates(place: TermPlace, forms: Sequence[str], is_kept: bool, language: 
         penalty = 0.0 if one == article else OTHER_ARTICLE if same_kind else OTHER_UNKNOWN if kind is None else 0.0
         if one and not is_kept and not own_cases & (_cases(one, form, language) or own_cases):
             penalty += OTHER_CASE
-        found.append(Candidate(before, one, adjectives, said, rest, place.end, may_go_on, penalty, same_kind))
+        alone = not is_kept and _in_singular(one, form, own_cases, language)
+        found.append(Candidate(before, one, adjectives, said, rest, place.end, may_go_on, penalty, same_kind, alone))
     return found
 
 
@@ -217,6 +224,8 @@ def with_number(offered: Sequence[Candidate], lemma: str, plural: bool | None, l
         own = known.is_plural(one.form, lemma)
         if own is None and is_plural_article(one.article, known.articles(one.form)):
             own = True
+        if own is None and one.in_singular:
+            own = False
         other = 0.0 if own is None or own == plural or plural is None else NO_PLURAL if plural else NO_SINGULAR
         other += NEVER if own and one.article and is_singular(one.article) else 0.0
         found.append(replace(one, penalty=one.penalty + other))
@@ -243,6 +252,18 @@ def _agree(article: str, form: str, language: str) -> bool:
     return fits(article, known) and all(ending_fits(article, word, known) for word in adjectives)
 
 
+def _in_singular(article: str, form: str, place_cases: frozenset[str], language: str) -> bool:
+    """Whether an article makes a singular of a form that may be both numbers, as Bohrer: der does where no genitive can
+    stand, and den unless the form may be a dative of the plural."""
+    articles = word_forms(language).articles(form) if article else None
+    if articles is None or not {"die", "dem"} <= articles or is_plural_article(article, articles):
+        return False
+    word = article.lower().split()[-1]
+    if word.endswith("en"):
+        return not form.endswith("n")
+    return not word.endswith("er") or (bool(place_cases) and "genitive" not in place_cases)
+
+
 def _cases(article: str, words: str, language: str) -> frozenset[str]:
     """The cases of an article before some words; nothing where that is not known."""
     if not article or base_language(language) != "de":
@@ -266,11 +287,14 @@ def _compounds(word: str, part: Part, forms: Sequence[str], language: str) -> li
     parts = _parts(word, language)
     if part == "last":
         return [first + _small(form) for first, _ in parts[:1] for form in forms if form.isalpha()]
-    found = []
-    for first, last in parts if forms[0].isalpha() else ():
-        links = dict.fromkeys(("", "s" if first.endswith("s") else "", "s"))
-        found += [f"{forms[0]}{link}{last}" for link in links]
-    return found
+    return [f"{forms[0]}{link}{last}" for _, last in parts for link in _links(forms[0]) if forms[0].isalpha()]
+
+
+def _links(noun: str) -> tuple[str, ...]:
+    """What may stand between a German noun and the next one of a compound: Stellenanfrage, Prüfungsausschuss."""
+    if noun.endswith(("heit", "ion", "keit", "ling", "schaft", "tum", "tät", "ung")):
+        return ("s",)
+    return ("n",) if noun.endswith("e") else ("", "s")
 
 
 def _parts(word: str, language: str) -> list[tuple[str, str]]:

@@ -221,9 +221,11 @@ class TermSearch:
         known += [[] for _ in unknown]
         penalty = scorer.options.search.length_penalty
         scored = []
-        for own, first, rest in zip(targets, known, scorer.score(numbers, targets, list(map(len, known))), strict=True):
+        for target, first, rest in zip(
+            targets, known, scorer.score(numbers, targets, list(map(len, known))), strict=True
+        ):
             words = [*first, *rest]
-            scored.append(Hypothesis(list(own), sum(words) / len(words) ** penalty, sum(words), words))
+            scored.append(Hypothesis(list(target), sum(words) / len(words) ** penalty, sum(words), words))
         before = {case.number: case.hypotheses[0] for case in cases}
         before |= {case.number: own for case, own in zip(unknown, scored[len(cases) :], strict=True)}
         changes = []
@@ -292,6 +294,7 @@ class TermSearch:
             for n, (hypothesis, text) in enumerate(zip((change.hypothesis, *others), texts, strict=True))
             if hypothesis.log_probability >= least
             and is_like(text, change.text)
+            and not change.comes_back(text)
             and all(now >= then for now, then in zip(self._said(case, text), wanted, strict=True))
         ]
         if not good:

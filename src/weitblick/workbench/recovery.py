@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_path
 from weitblick.common.system import SYSTEM
+from weitblick.translation.options import Formality
 from weitblick.workbench.database import FILE, connect, copied, hold_folder, transaction
 from weitblick.workbench.schema import APPROVED, TABLES
 from weitblick.workbench.transfer import read_upload
@@ -196,6 +197,8 @@ def _fill(new: sqlite3.Connection, content: _Content, found: Recovered, language
         for number, identity in enumerate(dict.fromkeys([*projects, *(row["project"] for row in pairs)]), 1):
             row = {"name": f"Recovered {number}", "created": time.time()}
             row |= content.one("projects", identity, "name", "created", "formality")
+            if row.get("formality") not in get_args(Formality):  # none yet, or what damage has made of it
+                row.pop("formality", None)
             _insert(new, found, "projects", {"id": identity, **row})
         documents = content.identities("documents", ("segments", "document"))
         for identity in dict.fromkeys([*documents, *(row["document"] for row in edits), *traces.projects]):
