@@ -18,7 +18,7 @@ from weitblick.cli.options import FormatName, WritableFormat
 from weitblick.common.errors import UserError
 from weitblick.common.files import output_in, protect_inputs, text_writer
 from weitblick.documents.checking import KINDS
-from weitblick.documents.corpora.formats import FORMATS
+from weitblick.documents.corpora.formats import CORPUS_FORMATS
 
 
 @pytest.fixture(autouse=True)
@@ -48,8 +48,8 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 
 def test_choices_are_those_there_are() -> None:
-    assert set(get_args(FormatName)) == set(FORMATS)
-    assert set(get_args(WritableFormat)) == {name for name, format in FORMATS.items() if format.write}
+    assert set(get_args(FormatName)) == set(CORPUS_FORMATS)
+    assert set(get_args(WritableFormat)) == {name for name, format in CORPUS_FORMATS.items() if format.write}
     assert set(Kind) == set(KINDS)
 
 

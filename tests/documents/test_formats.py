@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weitblick.common.errors import UserError
-from weitblick.documents.corpora.formats import FORMATS, Corpus, guess_format, read_documents, write_translations
+from weitblick.documents.corpora.formats import CORPUS_FORMATS, Corpus, guess_format, read_documents, write_translations
 from weitblick.documents.corpora.formats import write_documents as write
 from weitblick.documents.document import Document, Sentence
 
@@ -250,7 +250,9 @@ def test_unknown_and_read_only_formats_are_named() -> None:
         list(read_documents(["a"], "jsnl"))
     with pytest.raises(UserError, match="read only"):
         write([], ["b"], "opus")
-    assert {"text", "d-lines", "jsonl", "tsv", "tmx", "docids", "prose"} == {n for n, f in FORMATS.items() if f.write}
+    assert {"text", "d-lines", "jsonl", "tsv", "tmx", "docids", "prose"} == {
+        n for n, f in CORPUS_FORMATS.items() if f.write
+    }
 
 
 def test_a_number_without_end_is_no_json(tmp_path):

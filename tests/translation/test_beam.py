@@ -37,7 +37,7 @@ def test_greedy_search_is_a_beam_of_one(end: float, free_end: bool) -> None:
     with torch.no_grad():
         memory, _ = model.encode(packed, None)
         how = model, memory, packed.layout, None, SearchOptions(beam=1, length_penalty=0.7), None
-        greedy, beam = beam_module._Greedy(*how).run(), beam_module._Search(*how).run()
+        greedy, beam = beam_module._GreedySearch(*how).run(), beam_module._BeamSearch(*how).run()
     for (ours,), (exact,) in zip(greedy, beam, strict=True):
         assert ours.ids == exact.ids
         assert ours.score == pytest.approx(exact.score, abs=1e-5)

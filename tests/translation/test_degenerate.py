@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from weitblick.text.base import EOS
-from weitblick.translation.beam import SearchOptions, _Hypotheses, _Search
+from weitblick.translation.beam import SearchOptions, _Hypotheses, _BeamSearch
 from weitblick.translation.degenerate import degenerate, repeats
 
 SENSIBLE = [
@@ -49,7 +49,7 @@ def test_empty_endless_and_repeated_hypotheses_are_none_unless_the_source_repeat
 
 
 def test_the_next_hypothesis_takes_the_place_of_one_that_is_none() -> None:
-    search = _Search.__new__(_Search)
+    search = _BeamSearch.__new__(_BeamSearch)
     search.options, search.all_limits = SearchOptions(beam=3, n_best=2), torch.tensor([20, 20, 20])
     ids, lengths = padded([[5, 6, 5, 6, 5, 6, EOS], [5, 6, 7, EOS], [8, EOS]])
     scores = torch.tensor([[-1.0, -2.0, -3.0], [-1.0, -torch.inf, -torch.inf], [-1.0, -2.0, -torch.inf]])

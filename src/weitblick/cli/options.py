@@ -15,7 +15,7 @@ WritableFormat = Literal["text", "d-lines", "jsonl", "tsv", "tmx", "docids", "pr
 FormatName = Literal[
     WritableFormat, "starts", "ids", "news-commentary", "ted-xml", "ted-tags", "wmt-sgm", "wmt-xml", "opus"
 ]
-"""The keys of `documents.corpora.FORMATS`, which help and completion can list without importing the readers."""
+"""The keys of `documents.corpora.formats.CORPUS_FORMATS`, which help and completion can list without importing the readers."""
 
 Model = Annotated[
     str | None,
@@ -75,9 +75,9 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on stan
 
 def languages_of(paths: Sequence[str]) -> tuple[str, str] | None:
     """What the names of two files say: dev.en and dev.de; nothing if they say a format, as in a.txt and b.txt."""
-    from weitblick.files.formats import FORMATS
+    from weitblick.files.formats import FILE_FORMATS
 
-    formats = {ending.removeprefix(".") for one in FORMATS.values() for ending in one.endings}
+    formats = {ending.removeprefix(".") for one in FILE_FORMATS.values() for ending in one.endings}
     names = [Path(path.removesuffix(".gz").removesuffix(".xz")).suffix.removeprefix(".") for path in paths]
     if len(names) != 2 or not all(name.isalpha() and 2 <= len(name) <= 3 for name in names) or {*names} & formats:
         return None

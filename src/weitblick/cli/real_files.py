@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FileFormatName = Literal[
     "srt", "vtt", "ass", "docx", "pptx", "xlsx", "odt", "xliff", "po", "markdown", "html", "json", "csv", "txt"
 ]
-"""The keys of `formats.FORMATS`, which help and completion can list without importing the readers."""
+"""The keys of `formats.FILE_FORMATS`, which help and completion can list without importing the readers."""
 
 BINARY = ("docx", "pptx", "xlsx", "odt")
 AnyFormat = Literal[FormatName, FileFormatName]
@@ -48,14 +48,14 @@ def sort_inputs(
 ) -> Inputs:
     """Folders, files of other programs, and corpora. Files are read at once: what is wrong with one is said before any
     is translated."""
-    from weitblick.files.formats import FORMATS, format_of, read_file
+    from weitblick.files.formats import FILE_FORMATS, format_of, read_file
 
     read = partial(read_file, language=language, alphabet=alphabet, target_language=target_language)
     found = Inputs([], [], [])
     for name in names:
         if name != STANDARD and Path(name).is_dir():
             found.folders.append(Path(name))
-        elif format in FORMATS:
+        elif format in FILE_FORMATS:
             found.files.append(read(name, format))
         elif format is not None or (len(names) > 1 and _is_companion(names)):
             found.corpora.append(name)
@@ -75,7 +75,7 @@ def sort_inputs(
 
 def check_outputs(given: Inputs, paths: Sequence[str], written_as: str | None) -> None:
     """Refuses outputs whose names promise another format than is written, and binary files on a terminal."""
-    from weitblick.files.formats import FORMATS, UNREAD
+    from weitblick.files.formats import FILE_FORMATS, UNREAD
 
     formats = [written_as or file.format for file in given.files] + [written_as] * len(given.corpora)
     for path, format in zip(paths, formats, strict=False):
@@ -86,11 +86,11 @@ def check_outputs(given: Inputs, paths: Sequence[str], written_as: str | None) -
                 )
             continue
         ending = Path(path).suffix.lower()
-        other = next((row.name for row in FORMATS.values() if ending in row.endings), None)
+        other = next((row.name for row in FILE_FORMATS.values() if ending in row.endings), None)
         promised = f"{UNREAD[ending]}, which is not written" if ending in UNREAD and ending != ".doc" else None
-        if format in FORMATS and other is not None and other != format and {other, format} != {"txt", "markdown"}:
+        if format in FILE_FORMATS and other is not None and other != format and {other, format} != {"txt", "markdown"}:
             promised = f"the name of a {other} file"
-        if format not in FORMATS and other in BINARY:
+        if format not in FILE_FORMATS and other in BINARY:
             promised = f"the name of a {other} file"
         if promised:
             kind = format or "plain text"
@@ -98,9 +98,9 @@ def check_outputs(given: Inputs, paths: Sequence[str], written_as: str | None) -
 
 
 def _named_so(path: str, format: str | None) -> str:
-    from weitblick.files.formats import FORMATS
+    from weitblick.files.formats import FILE_FORMATS
 
-    ending = FORMATS[format].endings[0] if format in FORMATS else ".txt"
+    ending = FILE_FORMATS[format].endings[0] if format in FILE_FORMATS else ".txt"
     return f"name it {Path(path).with_suffix(ending)}"
 
 

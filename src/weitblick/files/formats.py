@@ -30,7 +30,7 @@ class FileFormat:
     begins: str | None = None
 
 
-FORMATS: dict[str, FileFormat] = {
+FILE_FORMATS: dict[str, FileFormat] = {
     row.name: row
     for row in (
         FileFormat(
@@ -106,7 +106,7 @@ def format_of(path: str | Path, data: bytes | None = None) -> str | None:
         return None  # a pipe, which can be read only once
     start = read_bytes(path, PEEKED) if data is None else data[:PEEKED]
     ending = path.suffix.lower()
-    row = next((row for row in FORMATS.values() if ending in row.endings), None)
+    row = next((row for row in FILE_FORMATS.values() if ending in row.endings), None)
     if row is not None and row.name != "txt":
         return row.name
     kind = next((kind for beginning, kind in BEGINNINGS if start.startswith(beginning)), None)
@@ -119,7 +119,7 @@ def format_of(path: str | Path, data: bytes | None = None) -> str | None:
     if not _is_text(start):
         raise _unread(path, "a binary file")
     text = start.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    for row in FORMATS.values():
+    for row in FILE_FORMATS.values():
         if row.begins and re.match(
             r"\s*" + row.begins if "(?i)" not in row.begins else row.begins, text.lstrip(), re.DOTALL
         ):
@@ -127,7 +127,7 @@ def format_of(path: str | Path, data: bytes | None = None) -> str | None:
     first = text.lstrip()[:300]
     if first.startswith(("<?xml", "<!DOCTYPE", "<d>", *ROOTS)) or '"format_version"' in first or " ||| " in first:
         return None
-    named = path.suffix in FORMATS["txt"].endings
+    named = path.suffix in FILE_FORMATS["txt"].endings
     if named and any(carried_spans(text)):
         return "txt"  # corpora go to the model as they are, and what is in this text must not
     return None if looks_like_sentences(text, named) else "txt"
@@ -171,7 +171,7 @@ class UnreadFileError(UserError):
 
 
 def _unread(path: Path, kind: str) -> UserError:
-    return UnreadFileError(f"is {kind}, which is not read", where=path, remedy=f"formats: {', '.join(FORMATS)}")
+    return UnreadFileError(f"is {kind}, which is not read", where=path, remedy=f"formats: {', '.join(FILE_FORMATS)}")
 
 
 def read_file(
@@ -195,10 +195,10 @@ def read_file(
     path = Path(path)
     data = read_bytes(path)
     name = format or format_of(path, data) or "txt"
-    if name not in FORMATS:
-        raise UserError(f"unknown format {name!r}", where=path, remedy=f"formats: {', '.join(FORMATS)}")
+    if name not in FILE_FORMATS:
+        raise UserError(f"unknown format {name!r}", where=path, remedy=f"formats: {', '.join(FILE_FORMATS)}")
     try:
-        content = FORMATS[name].read(data, path)
+        content = FILE_FORMATS[name].read(data, path)
         return TranslatableFile(
             path, name, content, language, alphabet, target_language=target_language, numbers=numbers
         )

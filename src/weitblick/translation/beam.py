@@ -78,7 +78,7 @@ def beam_search(
         return []
     given = model, encoder_states, source, context, options, allowed, best_states, forced, source_repeats
     greedy = options.beam == 1 and model.sentence.generation.stop != "never"
-    found = (_Greedy if greedy else _Search)(*given).run()
+    found = (_GreedySearch if greedy else _BeamSearch)(*given).run()
     if not all(found):
         raise UserError(
             "the model's scores are not finite (NaN or inf): its weights are damaged or too large",
@@ -214,7 +214,7 @@ class _Batch:
             self.best_states.continues_from(rows)
 
 
-class _Greedy(_Batch):
+class _GreedySearch(_Batch):
     """The most probable word of every step, until that is the end: a beam of one without what only beams need."""
 
     def run(self) -> list[list[Hypothesis]]:
@@ -255,7 +255,7 @@ class _Greedy(_Batch):
         return [Hypothesis(ids[:-1], score, total, words)] if math.isfinite(total) else []
 
 
-class _Search(_Batch):
+class _BeamSearch(_Batch):
     """`live` hypotheses grow by a word each step, `finished` ones have met EOS; a sentence leaves the batch when its n
     best are settled, or at its greatest length."""
 

@@ -19,7 +19,7 @@ import pysubs2
 from markdown_it import MarkdownIt
 
 from weitblick.common.errors import UserError
-from weitblick.files.formats import FORMATS
+from weitblick.files.formats import FILE_FORMATS
 from weitblick.files.markdown import FRONT_MATTER
 from weitblick.files.subtitles import FASTEST, LINE
 from weitblick.workbench.libreoffice import as_html
@@ -66,7 +66,7 @@ class Preview:
 def preview(name: str, format: str, data: bytes, language: str, notes: Sequence[str] = ()) -> Preview:
     """The preview of a translated file. `language` is that of the translation."""
     if format in (*SUBTITLES, "html", "markdown", "txt"):
-        text = FORMATS[format].read(data, Path(name)).parts[""]
+        text = FILE_FORMATS[format].read(data, Path(name)).parts[""]
         if format in SUBTITLES:
             return Preview("subtitles", notes, cues=cues_of(text, SUBTITLES[format]))
         return Preview("page", notes, _as_page(text, format, language))
@@ -75,7 +75,7 @@ def preview(name: str, format: str, data: bytes, language: str, notes: Sequence[
             return Preview("page", notes, as_html(name, data))
         except UserError as error:
             return Preview("none", notes, reason=str(error))
-    what = FORMATS[format].what if format in FORMATS else format
+    what = FILE_FORMATS[format].what if format in FILE_FORMATS else format
     return Preview("none", notes, reason=f"There is no preview of {what} files here: export the file and open it.")
 
 

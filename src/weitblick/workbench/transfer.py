@@ -20,7 +20,7 @@ from weitblick.documents.corpora.formats import write_documents
 from weitblick.documents.document import Document, Sentence
 from weitblick.files.blocks import Note
 from weitblick.files.encoding import name_of, unwritable
-from weitblick.files.formats import FORMATS, read_file
+from weitblick.files.formats import FILE_FORMATS, read_file
 from weitblick.files.masked_document import Align
 from weitblick.files.translatable_file import TranslatableFile
 from weitblick.memory.reading import read_pairs as read_memory
@@ -43,7 +43,7 @@ def file_name(name: str | None) -> str:
 
 def file_endings() -> list[str]:
     """Of all files that can be read."""
-    return [ending for format in FORMATS.values() for ending in format.endings]
+    return [ending for format in FILE_FORMATS.values() for ending in format.endings]
 
 
 def read_upload(

@@ -80,18 +80,18 @@ _ROWS = (
     Format("wmt-xml", "WMT sets since 2021", "FILE", _lazy("evaluation_sets.read_wmt_xml")),
     Format("opus", "Europarl in OPUS: xces links and XML files", "LINKS [FOLDER]", _lazy("opus.read_opus")),
 )
-FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
+CORPUS_FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 
 
 def format_named(name: str) -> Format:
     """The format of a name; an unknown one is refused."""
-    if name not in FORMATS:
+    if name not in CORPUS_FORMATS:
         from difflib import get_close_matches
 
-        close = get_close_matches(name, FORMATS, 1, 0.4)
+        close = get_close_matches(name, CORPUS_FORMATS, 1, 0.4)
         hint = f"did you mean {close[0]}? " if close else ""
-        raise UserError(f"unknown format {name!r}", remedy=f"{hint}formats: {', '.join(FORMATS)}")
-    return FORMATS[name]
+        raise UserError(f"unknown format {name!r}", remedy=f"{hint}formats: {', '.join(CORPUS_FORMATS)}")
+    return CORPUS_FORMATS[name]
 
 
 class Corpus:
@@ -157,7 +157,7 @@ def write_documents(
     `languages` (source, target) matter to formats that name them."""
     chosen = format_named(format or _guess(paths, lambda: ""))
     if chosen.write is None:
-        writable = ", ".join(name for name, row in FORMATS.items() if row.write)
+        writable = ", ".join(name for name, row in CORPUS_FORMATS.items() if row.write)
         raise UserError(f"format {chosen.name} is read only", remedy=f"write one of {writable}")
     if not 1 <= len(paths) <= chosen.most:
         raise UserError(

@@ -11,7 +11,7 @@ from weitblick.common.errors import UserError
 from weitblick.files.blocks import WORD, Block, Code
 from weitblick.files.checks.findings import Limits, Row
 from weitblick.files.checks.rules import TAG
-from weitblick.files.formats import FORMATS, format_of, read_file
+from weitblick.files.formats import FILE_FORMATS, format_of, read_file
 from weitblick.files.translatable_file import COPY, REFERENCE, TranslatableFile
 from weitblick.memory.reading import is_table, table_rows
 
@@ -39,7 +39,7 @@ class CheckedFile:
 def rows_of_pair(source: str | Path, target: str | Path, format: str | None = None) -> CheckedFile:
     """The rows of a source and its translation. Blocks (paragraphs, cues, messages) belong together by their names or,
     where they have none, by their order."""
-    kinds = [format if format in FORMATS else format_of(path) for path in (source, target)]
+    kinds = [format if format in FILE_FORMATS else format_of(path) for path in (source, target)]
     if None in kinds:
         return CheckedFile(list(_corpus_rows([Path(source), Path(target)])))
     if kinds[0] != kinds[1]:
@@ -51,7 +51,7 @@ def rows_of_pair(source: str | Path, target: str | Path, format: str | None = No
 def rows_of_bilingual(path: str | Path, languages: tuple[str, str], format: str | None = None) -> CheckedFile:
     """The rows of a file that holds sources and translations: XLIFF, PO, CSV, TMX, TSV, JSONL."""
     path = Path(path)
-    kind = format if format in FORMATS else format_of(path) if format is None else None
+    kind = format if format in FILE_FORMATS else format_of(path) if format is None else None
     if kind not in ("xliff", "po", "csv"):
         return CheckedFile(list(_bilingual_corpus(path, kind, languages)), *languages)
     file = read_file(path, kind)
