@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from weitblick.text.base import EOS
-from weitblick.translation.beam import SearchOptions, _Hypotheses, _BeamSearch
+from weitblick.translation.beam import SearchOptions, _BeamSearch, _Hypotheses
 from weitblick.translation.degenerate import degenerate, repeats
 
 SENSIBLE = [

@@ -15,7 +15,8 @@ WritableFormat = Literal["text", "d-lines", "jsonl", "tsv", "tmx", "docids", "pr
 FormatName = Literal[
     WritableFormat, "starts", "ids", "news-commentary", "ted-xml", "ted-tags", "wmt-sgm", "wmt-xml", "opus"
 ]
-"""The keys of `documents.corpora.formats.CORPUS_FORMATS`, which help and completion can list without importing the readers."""
+"""The keys of `CORPUS_FORMATS` (`documents.corpora.formats`), which help and completion can list without importing the
+readers."""
 
 Model = Annotated[
     str | None,
