@@ -204,3 +204,22 @@ def test_symbols_of_the_vocabulary_are_the_names_if_the_model_has_learned_them()
     assert masked.masked().sources == ["⟦#1⟧ files in ⟦1⟧"]
     answer = Document("1", (replace(masked.document.sentences[0], target="⟦#1⟧ Dateien in ⟦1⟧ ⟦3⟧"),))
     assert masked.unmasked(answer)[0].targets == ["{count} Dateien in /tmp/a/b"]
+
+
+def test_sentences_that_lost_something_are_translated_again_each_on_its_own() -> None:
+    """They may stand pages apart: none of them is context of another."""
+    texts = ("Write to me@example.org.", "Good day.", "See https://example.com/a?b=1 now.")
+    masked = MaskedDocument.of_sentences(Document("1", tuple(map(Sentence, texts))), "en", ALPHABET)
+    seen: list[list[str]] = []
+
+    def machine(document: Document) -> Document:
+        seen.append(document.sources)
+        return replace(document, sentences=tuple(replace(one, target=one.source) for one in document.sentences))
+
+    lost = {0: "An.", 1: "Guten Tag.", 2: "Sieh nach."}
+    found = masked.retry(lost, machine)
+    assert [len(sources) for sources in seen] == [1, 1]
+    assert found[1] == "Guten Tag."
+    whole, _ = masked.unmask(found)
+    assert "me@example.org" in whole[0]
+    assert "https://example.com/a?b=1" in whole[2]

@@ -98,20 +98,16 @@ class MaskedDocument:
 
     def retry(self, targets: Mapping[int, str], translate: Translate) -> dict[int, str]:
         """Masked translations by the number of their sentence; those that have lost spans are translated once more,
-        with other names for them, and the better one is kept."""
+        with other names for them, and the better one is kept. Each is translated on its own: those that lose something
+        stand anywhere in the document, and are no context of each other."""
         broken = {number: lost for number, target in targets.items() if (lost := self._lost(number, target))}
-        if not broken:
-            return dict(targets)
-        masks = [self.masks[number].again() for number in broken]
-        tries = tuple(
-            replace(self.document.sentences[number], source=self._source(mask))
-            for number, mask in zip(broken, masks, strict=True)
-        )
-        answers = translate(replace(self.document, sentences=tries)).sentences
         found = dict(targets)
-        for number, mask, answer in zip(broken, masks, answers, strict=True):
+        for number, lost in broken.items():
+            mask = self.masks[number].again()
+            sentence = replace(self.document.sentences[number], source=self._source(mask))
+            (answer,) = translate(replace(self.document, sentences=(sentence,))).sentences
             inner = mask.unmask(answer.target or "")
-            if len(mask.missing(inner)) < broken[number]:
+            if len(mask.missing(inner)) < lost:
                 found[number] = self.masks[number].mask(inner)
         return found
 
