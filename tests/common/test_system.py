@@ -9,7 +9,10 @@ import os
 import re
 import socket
 import stat
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +21,7 @@ import pytest
 
 import weitblick
 from tests.patience import PATIENCE
-from weitblick.common import files, locks, system, temporary
+from weitblick.common import files, locks, system
 from weitblick.common.errors import UserError
 from weitblick.common.files import atomic_folder, atomic_path
 from weitblick.common.locks import run_lock, try_lock
@@ -82,7 +85,7 @@ class Kernel32:
 def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
     """The package as on Windows."""
     emulated = Windows({"LOCALAPPDATA": "C:/Users/me/AppData/Local"}, msvcrt=Msvcrt(), kernel32=Kernel32())
-    for module in (files, locks, temporary, database):
+    for module in (files, locks, system, database):
         monkeypatch.setattr(module, "SYSTEM", emulated)
     return emulated
 
@@ -162,10 +165,10 @@ def test_windows_asks_the_kernel_whether_a_process_lives(windows: Windows) -> No
 
 
 def test_temporary_files_of_dead_processes_are_swept_on_windows(windows: Windows, tmp_path: Path) -> None:
-    names = [f".a.weitblick-{temporary._machine()}-{process}-xy" for process in (1, 2, 3)]
+    names = [f".a.weitblick-{system._machine()}-{process}-xy" for process in (1, 2, 3)]
     for name in names:
         (tmp_path / name).write_text("")
-    temporary.sweep(tmp_path)
+    system.sweep(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [names[0], names[2]]
 
 
@@ -228,3 +231,23 @@ def test_new_files_have_the_users_permissions_and_private_ones_none_for_others(t
     assert {mode for name, mode in projects.items() if name != "projects"} == {0o600}
     assert (projects["projects"], modes["copy.sqlite"]) == (0o700, 0o600)
     store.close()
+
+
+def test_a_process_ends_with_what_it_has_started(tmp_path: Path) -> None:
+    code = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, flush=True); sys.stdin.read()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True, **pipes) as process:
+        child = int(process.stdout.readline())
+        system.SYSTEM.end_with_children(process.pid)
+        assert process.wait(PATIENCE) != 0
+    end = time.monotonic() + PATIENCE
+    while Path(f"/proc/{child}/stat").exists() and Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_windows_is_asked_to_end_a_process_with_its_children(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(system.subprocess, "run", lambda command, **how: asked.append(command))
+    windows.end_with_children(12)
+    assert asked == [["taskkill", "/F", "/T", "/PID", "12"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import docx
 import pytest
@@ -55,6 +56,24 @@ def test_a_page_is_shown_without_its_scripts(story: Story, tmp_path: Path) -> No
     page.keyboard.press("Escape")
     assert page.locator("#preview-body iframe").count() == 0
     assert not page.locator("#preview-dialog").is_visible()
+
+
+def test_a_preview_waits_for_a_text_that_is_on_its_way(story: Story, tmp_path: Path) -> None:
+    page = add(story, tmp_path, "quotas.html", HTML).page
+    held: list[Any] = []
+    asked: list[str] = []
+    page.route("**/segments/0", lambda route: held.append(route), times=1)
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/preview") else None)
+    story.field(0).fill("Die Fangquoten")
+    story.until(lambda: bool(held))
+    page.keyboard.press("Alt+v")
+    page.wait_for_selector("#preview-dialog[open]")
+    page.wait_for_timeout(300)
+    assert asked == []
+    held.pop().continue_()
+    frame = page.frame_locator("#preview-body iframe")
+    frame.locator("p").wait_for()
+    assert "Die Fangquoten" in (frame.locator("p").inner_text(), frame.locator("title").inner_text())
 
 
 def test_markdown_is_a_page_on_a_phone(story: Story, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import platform
 import re
 import secrets
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -52,6 +54,10 @@ class System(ABC):
     @abstractmethod
     def is_alive(self, process: int) -> bool:
         """Whether a process of this machine runs; true if that cannot be known."""
+
+    @abstractmethod
+    def end_with_children(self, process: int) -> None:
+        """Ends a process that began a session of its own, and everything that it has started."""
 
     @abstractmethod
     def make_private(self, path: Path) -> None:
@@ -131,6 +137,10 @@ class Posix(System):
         except OSError:
             return True  # somebody else's
         return True
+
+    def end_with_children(self, process: int) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGKILL)
 
     def make_private(self, path: Path) -> None:
         path.chmod(PRIVATE_FOLDER if path.is_dir() else PRIVATE_FILE)
@@ -218,6 +228,9 @@ class Windows(System):
         known = self._kernel32.GetExitCodeProcess(handle, ctypes.byref(code))
         self._kernel32.CloseHandle(handle)
         return not known or code.value == STILL_ACTIVE
+
+    def end_with_children(self, process: int) -> None:
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(process)], capture_output=True, check=False)
 
     def make_private(self, path: Path) -> None:
         """Nothing: what lies in a user's folders is private there, and permission bits are not kept."""

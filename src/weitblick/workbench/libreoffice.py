@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
 
 from weitblick.common.errors import UserError
+from weitblick.common.system import SYSTEM
 
 SECONDS = 120.0
 PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -77,17 +76,9 @@ def _run(command: list[str], environment: dict[str, str], name: str, seconds: fl
     try:
         _, said = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        _end(process)
+        SYSTEM.end_with_children(process.pid)
+        process.communicate()
         raise UserError(
             f"LibreOffice was stopped after {seconds:g} s", where=name, remedy="export the file and open it"
         ) from None
     return said.decode(errors="replace")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program and what it has started."""
-    if sys.platform == "win32":
-        process.kill()
-    else:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()

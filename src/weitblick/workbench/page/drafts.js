@@ -58,6 +58,8 @@ export class Drafts {
     this.drafts = new Map();
     /** @type {Map<string, Draft>} what is on its way to the server */
     this.sending = new Map();
+    /** What waits for that, by path. @type {Map<string, Promise<void>>} */
+    this.arriving = new Map();
   }
 
   /** @param {string} path */
@@ -79,15 +81,28 @@ export class Drafts {
     });
   }
 
-  /** Sends what is kept for a row, and what is written until that has arrived. @param {string} path */
+  /** Sends what is kept for a row, and what is written until that has arrived: waits for all of it, also for what is on
+   * its way already. @param {string} path */
   async send(path) {
-    if (this.sending.has(path)) return;
-    for (let draft = this.waiting(path); draft; draft = this.waiting(path)) {
-      this.sending.set(path, draft);
-      const answer = await this.transport(draft);
-      this.sending.delete(path);
-      this.settle(draft, answer);
-      if (answer.kind === "failed") return;
+    const known = this.arriving.get(path);
+    if (known || !this.waiting(path)) return known;
+    const arriving = this.sendAll(path);
+    this.arriving.set(path, arriving);
+    return arriving;
+  }
+
+  /** @param {string} path */
+  async sendAll(path) {
+    try {
+      for (let draft = this.waiting(path); draft; draft = this.waiting(path)) {
+        this.sending.set(path, draft);
+        const answer = await this.transport(draft);
+        this.sending.delete(path);
+        this.settle(draft, answer);
+        if (answer.kind === "failed") return;
+      }
+    } finally {
+      this.arriving.delete(path);
     }
   }
 
@@ -100,7 +115,7 @@ export class Drafts {
     }
   }
 
-  /** Sends again what has failed. */
+  /** Sends everything that is kept, also what has failed, and waits for its arrival. */
   retry() {
     return Promise.all([...this.drafts.keys()].map((path) => this.send(path)));
   }

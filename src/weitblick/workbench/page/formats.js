@@ -6,7 +6,7 @@ import { element } from "./elements.js";
 import { forgetTyping, sendTyped } from "./editing.js";
 import { person } from "./person.js";
 import { viewOf } from "./rows.js";
-import { drafts, sentRow, shown, tab, takeRows } from "./saving.js";
+import { drafts, sendRow, shown, tab, takeRows } from "./saving.js";
 import { ask, attempt, here } from "./server.js";
 import { say, state } from "./store.js";
 import { characters, codeUnits, formatsOf, placeTags } from "./tags.js";
@@ -36,7 +36,7 @@ function send(position, wanted, done) {
   return attempt("Nothing was placed", async () => {
     const place = here();
     sendTyped();
-    await sentRow(position);
+    await sendRow(position);
     if (!place.isShown()) return say("Nothing was placed: another document is shown by now.");
     const row = state.rows[position];
     const body = { version: row.version, target: row.target, formats: wanted(row), writer: tab, writer_edit: ++drafts.number, person: person() };

@@ -5,7 +5,7 @@ import { openDialog } from "./dialogs.js";
 import { focusRow, sendTyped } from "./editing.js";
 import { $, element } from "./elements.js";
 import { byWhom } from "./person.js";
-import { sentRow } from "./saving.js";
+import { sendRow } from "./saving.js";
 import { ask, attempt, here } from "./server.js";
 import { languages, say, state } from "./store.js";
 
@@ -60,7 +60,7 @@ function show() {
   const own = ++latest;
   return attempt("What this row has been cannot be shown", async () => {
     sendTyped();
-    if (place.isShown()) await sentRow(position);
+    if (place.isShown()) await sendRow(position);
     /** @type {Version[]} */
     const versions = await ask("GET", `${place.row(position)}/versions?against=${againstDraft().checked ? "draft" : "before"}`);
     if (own !== latest) return;

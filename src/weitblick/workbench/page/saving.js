@@ -85,13 +85,6 @@ export function keepRow(position, target, wanted, asks = false, act = null) {
 /** @param {number} position */
 export const sendRow = (position) => drafts.send(rowPath(position));
 
-/** Sends what is kept for a row, and waits until that has arrived or failed. @param {number} position */
-export async function sentRow(position) {
-  const path = rowPath(position);
-  await drafts.send(path);
-  while (drafts.sending.has(path)) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 /** Whether two texts for a row wait for a decision. @param {number} position */
 export const hasConflict = (position) => isConflict(drafts.of(rowPath(position)));
 

@@ -4,7 +4,7 @@
 
 import { element } from "./elements.js";
 import { person } from "./person.js";
-import { sentRow, tab } from "./saving.js";
+import { sendRow, tab } from "./saving.js";
 import { ask, attempt, documentPath } from "./server.js";
 import { change, say, state, tell, warn } from "./store.js";
 
@@ -46,7 +46,7 @@ export function letGo() {
   if (!told) return;
   const { position, path } = told;
   told = null;
-  const sent = path === `${documentPath()}/typing` && state.rows[position] ? sentRow(position) : Promise.resolve();
+  const sent = path === `${documentPath()}/typing` && state.rows[position] ? sendRow(position) : Promise.resolve();
   inTurn("Others were not told that a row is free; it is in some seconds", async () => {
     await sent;
     await ask("POST", path, { position: null, writer: tab });
