@@ -82,6 +82,11 @@ READ_PREVIOUS = {"zhang": 2, "han": 3, "concatenation": 1}
 """Baselines that read a fixed number of sentences before, and how many if nothing else is said."""
 
 
+class ToldSection(Section):
+    source: list[str] = Field(description="source words, in any case")
+    target: list[str] = Field(description="words of context.decides that they tell")
+
+
 class ContextSection(Section):
     kind: Literal["none", "sentence", "word", "hierarchical", "zhang", "han", "concatenation"] = Field(
         "none",
@@ -144,6 +149,13 @@ class ContextSection(Section):
         "they are expected without it, it shares out the probability that those of a set have together, and it changes "
         "nothing else. Empty: it is read everywhere",
     )
+    decides_for: list[str] = Field(
+        default_factory=list, description="with decides: source words without which context decides nothing; empty: any"
+    )
+    told_by_source: list[ToldSection] = Field(
+        default_factory=list,
+        description="with decides_for: words that source words tell, which then stay",
+    )
     own_odds: float = Field(
         0.0,
         ge=0,
@@ -154,15 +166,13 @@ class ContextSection(Section):
     path: Literal["auto", "dense", "routed"] = Field("auto", description="how word attention is computed; all agree")
 
     @model_validator(mode="after")
-    def _check_values(self) -> ContextSection:
+    def _check_kind(self) -> ContextSection:
         if self.values == "words" and (self.integration == "encoder" or self.kind in READ_PREVIOUS):
             raise ValueError("values: words needs integration: decoder and kind: sentence, word or hierarchical")
-        return self
-
-    @model_validator(mode="after")
-    def _check_gate(self) -> ContextSection:
         if self.gate == "add" and self.kind in ("none", *READ_PREVIOUS):
             raise ValueError("gate: add needs kind: sentence, word or hierarchical")
+        if self.order and self.kind in ("none", *READ_PREVIOUS):
+            raise ValueError("order: true needs kind: sentence, word or hierarchical")
         return self
 
     @field_validator("decides", mode="before")
@@ -184,12 +194,11 @@ class ContextSection(Section):
             raise ValueError("decides needs integration: decoder and a context that is read behind the decoder")
         if self.own_odds and not self.decides:
             raise ValueError("own_odds needs decides")
-        return self
-
-    @model_validator(mode="after")
-    def _check_order(self) -> ContextSection:
-        if self.order and self.kind in ("none", *READ_PREVIOUS):
-            raise ValueError("order: true needs kind: sentence, word or hierarchical")
+        if (self.decides_for and not self.decides) or (self.told_by_source and not self.decides_for):
+            raise ValueError("decides_for needs decides, and told_by_source needs decides_for")
+        told = [word for one in self.told_by_source for word in one.target]
+        if unknown := [word for word in told if word not in self.decided_words]:
+            raise ValueError(f"told_by_source names {unknown[0]!r}, which is in no set of decides")
         return self
 
     @model_validator(mode="after")

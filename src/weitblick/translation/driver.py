@@ -30,6 +30,7 @@ from weitblick.model.document_model import DocumentModel
 from weitblick.model.output import Pointer
 from weitblick.text.units import Unit
 from weitblick.translation.beam import Hypothesis, SearchOptions
+from weitblick.translation.decision_bounds import DecisionBounds
 from weitblick.translation.kept_states import BestStates, KeptStates, TranslationStates, encode_sources
 from weitblick.translation.options import TranslationOptions
 from weitblick.translation.searching import (
@@ -139,6 +140,7 @@ class Passes:
         self.sources = Sources(ids, *places, device)
         self.readers = self.sources if reads is None else self.sources.reading([reads[unit.document] for unit in units])
         self.term_search, self.address = term_search, address
+        self.bounds = DecisionBounds.of(model)
         self.free = [number for number, unit in enumerate(units) if not unit.locked]
         self.encoder_states: Tensor  # [T, d] of all sources, without context
         self.past = past
@@ -245,7 +247,7 @@ class Passes:
             )
         changed: set[int] = set()
         for part in parts:
-            changed.update(part)
+            changed.update(number for number in part if self._may_decide(number))
             yield
         self.settled = {number: found for number, found in self.found.items() if number not in changed}
         report(len(self.settled))
@@ -255,6 +257,7 @@ class Passes:
         """The last search of some units, with all of their context; what is settled stands."""
         for batch in self._batches([number for number in group if number not in self.settled]):
             self._search(batch, self.options.search)
+            self._keep_told(batch)
         found = {number: self.settled[number] if number in self.settled else self.found[number] for number in group}
         if self.address is not None:
             found |= self.address.follow(self, found)
@@ -319,9 +322,26 @@ class Passes:
             yield [numbers[n] for n in part], [targets[n] for n in part]
 
     def _search(self, batch: Sequence[int], search: SearchOptions) -> None:
-        context = self.with_pointer(self.context)
-        found = search_batch(self.model, self.readers, batch, self.encoder_states, context, self.options, search)
-        self.found.update(zip(batch, found, strict=True))
+        for decided in (True, False):
+            own = [number for number in batch if self._may_decide(number) == decided]
+            if not own:
+                continue
+            context = self.with_pointer(self.context if decided else None)
+            found = search_batch(self.model, self.readers, own, self.encoder_states, context, self.options, search)
+            self.found.update(zip(own, found, strict=True))
+
+    def _may_decide(self, number: int) -> bool:
+        return self.bounds is None or self.bounds.may_decide(self.units[number].text)
+
+    def _keep_told(self, batch: Sequence[int]) -> None:
+        """Goes back to the first translations of those units in which context has changed a pronoun that the source
+        tells."""
+        if self.bounds is None or self.first_found is None:
+            return
+        for number in batch:
+            first, last, source = self.first_found.get(number), self.found[number], self.units[number].text
+            if first and last and not self.bounds.keeps_told(source, first[0].ids, last[0].ids):
+                self.found[number] = first
 
     def _batches(self, chosen: Sequence[int]) -> Iterator[list[int]]:
         return batches_by_length(self.sources, chosen, max(1, self.options.batch_tokens // self.options.search.beam))
